@@ -1,0 +1,1 @@
+"""The `cowork` command. `main` is its entry, each other file a group of verbs."""

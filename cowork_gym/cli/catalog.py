@@ -1,0 +1,74 @@
+"""The verbs that tell what there is: `list` and `show`. Nothing of a task's private half is shown."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from cowork_gym.core.task import Task
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verbs to the command."""
+    app.command("list", epilog="Example: cowork list --json")(list_tasks)
+    app.command("show", epilog="Example: cowork show M1100")(show_task)
+
+
+def list_tasks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False) -> None:
+    """List the tasks that can be played."""
+    from cowork_gym.cli.display import open_screen, show_table
+    from cowork_gym.envs.registration import REGISTRY, load_task
+
+    rows = []
+    for id, folder in REGISTRY.tasks().items():
+        task = load_task(folder)
+        rows.append({"id": id, "title": task.title, "services": [*task.services], "difficulty": task.difficulty})
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    cells = [[row["id"], ", ".join(row["services"]), row["difficulty"], row["title"]] for row in rows]
+    show_table(open_screen(), ["id", "services", "difficulty", "title"], cells)
+
+
+def show_task(
+    id: Annotated[str, typer.Argument(metavar="ID", help="An environment id, the part of it that says enough, or a package's folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with the tools' schemas.")] = False,
+) -> None:
+    """Show what an agent may know of a task: its request, tools and budgets."""
+    from rich.text import Text
+
+    from cowork_gym.cli.display import open_screen, show_table
+    from cowork_gym.envs.registration import load_task
+
+    task = load_task(id)
+    if as_json:
+        print(json.dumps(_public(task), indent=2))
+        return
+    screen = open_screen()
+    screen.print(Text(f"{task.id}: {task.title}", "bold"))
+    facts = {
+        "release": task.release_id, "category": task.category, "difficulty": task.difficulty, "language": task.language,
+        "capabilities": ", ".join(task.capabilities), "services": ", ".join(task.services), "day": task.mock_today.isoformat(),
+        "budgets": ", ".join(f"{value} {name}" for name, value in asdict(task.budgets).items() if value is not None),
+    }
+    for name, value in facts.items():
+        screen.print(Text(f"{name:<13}{value}")) if value else None
+    screen.print(Text(f"\n{task.request.strip()}\n"))
+    show_table(screen, ["tool", "what it does"], [[name, _description(task, name)] for name in task.tools])
+
+
+def _public(task: Task) -> dict[str, Any]:
+    """The public half as plain JSON values."""
+    return {
+        "id": task.id, "version": task.version, "release_id": task.release_id, "title": task.title, "category": task.category,
+        "difficulty": task.difficulty, "language": task.language, "capabilities": [*task.capabilities], "services": [*task.services],
+        "mock_today": task.mock_today.isoformat(), "budgets": asdict(task.budgets), "request": task.request,
+        "tools": [task.contracts[name] for name in task.tools],
+    }
+
+
+def _description(task: Task, tool: str) -> str:
+    return str(task.contracts[tool]["function"]["description"])

@@ -1,0 +1,1 @@
+"""The vocabulary: messages, tasks, episodes, grades, ledger, snapshots, time and ids. Imports nothing of ours."""

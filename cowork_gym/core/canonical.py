@@ -1,0 +1,162 @@
+"""Values as text: exact JSON in and out, one spelling for what is hashed, and the limits at the door."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from cowork_gym.core.errors import ErrorKind, ToolError
+
+__all__ = ["MAX_DEPTH", "MAX_SIZE", "canonical", "check_value", "decode", "digest", "encode"]
+
+MAX_DEPTH = 32
+"""Levels of nesting that an agent's value may have."""
+MAX_SIZE = 256 * 1024
+"""Characters and elements, together, that an agent's value may have."""
+
+_BARE = {None: "null", True: "true", False: "false"}
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys, every number exact and in one spelling, and bytes as their hash.
+
+    Equal values have equal text: 33, 33.0 and Decimal("33.00") are all `33`.
+
+    Raises:
+        ValueError: A number is not finite, or too far from 1 to be kept exactly.
+        TypeError: A value has no JSON form.
+    """
+    if isinstance(value, str):
+        return json.encoder.encode_basestring(value)
+    if value is None or isinstance(value, bool):
+        return _BARE[value]
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float | Decimal):
+        return _number(value if isinstance(value, Decimal) else Decimal(repr(value)))
+    if isinstance(value, Mapping):
+        return "{" + ",".join([f"{canonical(key)}:{canonical(value[key])}" for key in sorted(value)]) + "}"
+    if isinstance(value, bytes):
+        return canonical({"$sha256": hashlib.sha256(value).hexdigest()})
+    if isinstance(value, list | tuple | set | frozenset):
+        items = [canonical(item) for item in value]
+        return "[" + ",".join(sorted(items) if isinstance(value, set | frozenset) else items) + "]"
+    raise TypeError(f"no canonical form for {type(value).__name__}")
+
+
+def _number(exact: Decimal) -> str:
+    if not exact.is_finite() or (exact and abs(exact.adjusted()) > 40):
+        raise ValueError(f"not a number that can be kept: {exact}")
+    text = format(exact, "f") if exact else "0"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def digest(value: Any) -> str:
+    """The sha256 of a value's canonical text, in hex."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def encode(value: Any, *, sort_keys: bool = False) -> str:
+    """Compact JSON for records and observations. Decimals keep every digit.
+
+    Raises:
+        ValueError: A number is not finite.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=sort_keys, default=_plain)
+    except _Inexact:
+        return canonical(value)
+
+
+class _Inexact(Exception):
+    """A decimal with more digits than a double can carry."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        if value == value.to_integral_value():
+            return int(value)
+        if len(value.as_tuple().digits) > 15:  # a double's shortest text gives back 15 digits, always
+            raise _Inexact
+        return float(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+def decode(text: str | bytes) -> Any:
+    """JSON text as a value, fractions as exact decimals, NaN and infinities refused.
+
+    Raises:
+        ValueError: The text is not JSON (or nested too deeply for the reader).
+    """
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def check_value(value: Any, *, what: str = "value") -> None:
+    """Refuse what cannot be stored or hashed, before it reaches a handler.
+
+    Args:
+        value: Anything an agent sent, already parsed.
+        what: How the text names it.
+
+    Raises:
+        ToolError: A lone surrogate, NUL, NaN or infinity, a key that is no string, a type that is not JSON,
+            more than `MAX_DEPTH` levels or `MAX_SIZE` characters and elements.
+    """
+    size, level, depth = 0, [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ToolError(f"{what} is nested more than {MAX_DEPTH} levels deep", ErrorKind.VALIDATION)
+        below: list[Any] = []
+        for item in level:
+            size += _check_leaf(item, what)
+            if isinstance(item, Mapping):
+                below.extend(item.keys())
+                below.extend(item.values())
+                if not all(isinstance(key, str) for key in item):
+                    raise ToolError(f"{what} has a key that is not a string", ErrorKind.VALIDATION)
+            elif isinstance(item, list | tuple):
+                below.extend(item)
+            if size + len(below) > MAX_SIZE:
+                raise ToolError(f"{what} is too large: more than {MAX_SIZE} characters", ErrorKind.VALIDATION)
+        level = below
+
+
+def _check_leaf(item: Any, what: str) -> int:
+    """The size of one value, without what it contains."""
+    if isinstance(item, str):
+        if not item.isascii():
+            try:
+                item.encode()
+            except UnicodeEncodeError:
+                raise ToolError(f"{what} contains a lone surrogate, which is not text", ErrorKind.VALIDATION) from None
+        if "\0" in item:
+            raise ToolError(f"{what} contains a NUL character", ErrorKind.VALIDATION)
+        return len(item)
+    if isinstance(item, int | float | Decimal):
+        _check_number(item, what)
+    elif not (item is None or isinstance(item, Mapping | list | tuple)):
+        raise ToolError(f"{what} contains a {type(item).__name__}, which is not JSON", ErrorKind.VALIDATION)
+    return 1
+
+
+def _check_number(item: int | float | Decimal, what: str) -> None:
+    if isinstance(item, int):
+        if item.bit_length() > 63:
+            raise ToolError(f"{what} contains an integer of more than 64 bits", ErrorKind.VALIDATION)
+        return
+    if not math.isfinite(item):
+        raise ToolError(f"{what} contains {item}, which is not a number", ErrorKind.VALIDATION)
+    if item and abs(Decimal(str(item)).adjusted()) > 40:
+        raise ToolError(f"{what} contains a number that cannot be kept exactly: {item}", ErrorKind.VALIDATION)

@@ -1,0 +1,96 @@
+"""One attempt as a value: what was said, what was dispatched, what the world became. `record` has its file form."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from cowork_gym.core.errors import FaultRecord
+from cowork_gym.core.grade import Grade
+from cowork_gym.core.ledger import Ledger
+from cowork_gym.core.messages import Message
+from cowork_gym.core.snapshot import Change
+
+__all__ = ["Dispatch", "Ending", "Episode", "Turn"]
+
+
+class Ending(StrEnum):
+    """Why an episode ended."""
+
+    FINAL = "final"
+    TURNS = "turns"
+    CALLS = "calls"
+    TOKENS = "tokens"
+    SECONDS = "seconds"
+    FAULT = "fault"
+    STOPPED = "stopped"
+    """The caller sealed it before it had ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One tool call as it was dispatched, whether or not it reached a service."""
+
+    id: str
+    tool: str
+    status: int
+    """HTTP status of the answer; 400 and above counts as an error for robustness."""
+    result: str
+    """What the agent read: JSON text."""
+    sequence: int | None = None
+    """The ledger entry, or None when the call was refused at the door."""
+    replayed: bool = False
+    """Whether the id came again and the recorded result was returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One assistant message and what came back."""
+
+    index: int
+    action: Message | None
+    """None when what the agent sent was no message at all."""
+    observation: tuple[Message, ...]
+    dispatches: tuple[Dispatch, ...] = ()
+    invalid: str | None = None
+    """Why the action was refused as a whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """One attempt: one run of one segment."""
+
+    task: str
+    release_id: str
+    seed: int
+    agent: str
+    opening: tuple[Message, ...]
+    """What `reset` showed: the request."""
+    turns: tuple[Turn, ...]
+    ledger: Ledger
+    changes: tuple[Change, ...]
+    """Every row that differs between the first and the last state."""
+    start: str
+    """Fingerprint of the first state."""
+    end: str
+    """Fingerprint of the last state."""
+    ending: Ending
+    answer: str | None = None
+    """The final answer; None when the episode was cut off before one."""
+    fault: FaultRecord | None = None
+    grade: Grade | None = None
+
+    @property
+    def dispatches(self) -> tuple[Dispatch, ...]:
+        """Every dispatch, in order."""
+        return tuple(one for turn in self.turns for one in turn.dispatches)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation, request first."""
+        flow = [*self.opening]
+        for turn in self.turns:
+            flow += ([turn.action] if turn.action else []) + [*turn.observation]
+        return tuple(flow)
+
+    def with_grade(self, grade: Grade) -> "Episode":
+        """The episode with its grade, which stands outside the seal."""
+        return replace(self, grade=grade)

@@ -1,0 +1,157 @@
+"""The audit ledger: one hash-chained entry for each call that reached a service.
+
+Links never change, so snapshots hold the head alone, forks share their past, and a restore moves the head back.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, overload
+
+from cowork_gym.core.canonical import decode, encode
+from cowork_gym.core.html import shorten, table
+
+__all__ = ["Effect", "Entry", "Ledger", "Link"]
+
+
+class Effect(StrEnum):
+    """What a tool does to the world."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One call, as the ledger tells it."""
+
+    sequence: int
+    """1 for the first call of the episode."""
+    time: str
+    """Simulated time, ISO 8601."""
+    dispatch: str
+    """The id under which the call was made."""
+    service: str
+    tool: str
+    effect: Effect
+    arguments: Mapping[str, Any]
+    """As the agent gave them; defaults are not filled in."""
+    status: int
+    """200 when the tool answered, else the refusal's HTTP status."""
+    outcome: Any
+    """The result, or `{"error", "type"}` for a refusal."""
+    audit: str | None
+    """The audit collection that the call wrote to, such as `updated_tickets`."""
+    record: Mapping[str, Any] | None
+    """The audit record."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool refused; a record that was not found is a refusal too."""
+        return isinstance(self.outcome, Mapping) and "error" in self.outcome
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Link:
+    """A link of the chain: the entry's text, sealed with everything before it."""
+
+    previous: "Link | None"
+    sequence: int
+    dispatch: str
+    body: str
+    """The entry as JSON."""
+    hash: str
+    """sha256 of the previous link's hash and the body, in hex."""
+
+    def entry(self) -> Entry:
+        """The entry, read from the sealed text."""
+        fields = decode(self.body)
+        fields["effect"] = Effect(fields["effect"])
+        return Entry(**fields)
+
+
+class Ledger(Sequence[Entry]):
+    """The ledger as a value, first entry first.
+
+    Args:
+        head: The last link, or None for an empty ledger.
+    """
+
+    def __init__(self, head: Link | None = None) -> None:
+        self.head = head
+
+    def append(self, **fields: Any) -> "Ledger":
+        """A ledger with one more entry; this one stays as it is.
+
+        Args:
+            **fields: Those of `Entry` except `sequence`, which follows from the chain.
+        """
+        sequence = len(self) + 1
+        body = encode({"sequence": sequence, **fields})
+        return Ledger(Link(self.head, sequence, fields["dispatch"], body, _seal(self.head, body)))
+
+    @property
+    def hash(self) -> str:
+        """The head's hash; empty for an empty ledger."""
+        return self.head.hash if self.head else ""
+
+    def links(self) -> Iterator[Link]:
+        """The chain, last link first."""
+        link = self.head
+        while link is not None:
+            yield link
+            link = link.previous
+
+    def find(self, dispatch: str) -> Link | None:
+        """The link that was made under a dispatch id."""
+        return next((link for link in self.links() if link.dispatch == dispatch), None)
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, first one first."""
+        return tuple(link.entry() for link in reversed([*self.links()]))
+
+    def verify(self) -> bool:
+        """Whether every link seals the one before it and sequences have no gap."""
+        return all(
+            link.hash == _seal(link.previous, link.body) and link.sequence == (link.previous.sequence if link.previous else 0) + 1
+            for link in self.links()
+        )
+
+    @classmethod
+    def read(cls, bodies: Iterable[str]) -> "Ledger":
+        """The ledger whose entries have these texts, first one first."""
+        ledger = cls()
+        for body in bodies:
+            fields = decode(body)
+            ledger = cls(Link(ledger.head, fields["sequence"], fields["dispatch"], body, _seal(ledger.head, body)))
+        return ledger
+
+    def __len__(self) -> int:
+        return self.head.sequence if self.head else 0
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Entry, ...]: ...
+    def __getitem__(self, at: int | slice) -> Entry | tuple[Entry, ...]:
+        return self.entries[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ledger) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def _repr_html_(self) -> str:
+        rows = [(one.sequence, one.time, one.tool, one.effect, shorten(encode(one.arguments)), one.status, one.audit or "") for one in self]
+        return table(("#", "time", "tool", "effect", "arguments", "status", "audit"), rows, repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {len(self)} entries, {self.hash[:12] or 'empty'}>"
+
+
+def _seal(previous: Link | None, body: str) -> str:
+    return hashlib.sha256(((previous.hash if previous else "") + body).encode()).hexdigest()

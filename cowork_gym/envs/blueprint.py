@@ -1,0 +1,177 @@
+"""The blueprint of a world: its services, tables and first state. Built once, opened as often as one likes."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from cowork_gym.core.clock import Clock
+from cowork_gym.core.errors import PackageError, nearest
+from cowork_gym.core.ledger import Ledger
+from cowork_gym.core.snapshot import Snapshot
+from cowork_gym.envs.database import EMPTY, Database, connect
+from cowork_gym.envs.start_rows import StartRows
+from cowork_gym.mock_services.kit.files import File
+from cowork_gym.mock_services.kit.records import Record
+from cowork_gym.mock_services.kit.service import Service
+from cowork_gym.mock_services.kit.store import Moment
+from cowork_gym.mock_services.kit.tables import Table
+from cowork_gym.mock_services.kit.tools import Tool
+
+__all__ = ["Blueprint", "Door", "Records"]
+
+Records = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
+"""Fixtures by service and collection."""
+
+
+class Door(NamedTuple):
+    """A tool and the service that runs it."""
+
+    tool: Tool
+    service: type[Service]
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What all worlds of one task share."""
+
+    services: tuple[type[Service], ...]
+    tables: Mapping[type[Record], Table]
+    tools: Mapping[str, Door]
+    """The permitted tools, by name."""
+    clock: Clock
+    start: Snapshot
+
+    @classmethod
+    def build(
+        cls, services: Iterable[type[Service]], records: Records | None = None, files: Mapping[str, bytes] | None = None,
+        *, start: date, tools: Iterable[str] | None = None,
+    ) -> "Blueprint":
+        """Lay out the tables and fill them.
+
+        Args:
+            services: The service classes.
+            records: Fixtures by service and collection.
+            files: The workspace, by path.
+            start: The simulated day on which episodes begin.
+            tools: The permitted tools; None permits all.
+
+        Raises:
+            PackageError: A fixture names an unknown collection, misses a field, has a wrong type or repeats an id; or a tool is unknown.
+        """
+        services = tuple(services)
+        tables = _lay_out(services)
+        doors = {name: Door(tool, service) for service in services for name, tool in service.tools().items()}
+        permitted = doors if tools is None else {name: _choose(doors, name) for name in tools}
+        clock = Clock.on(start)
+        snapshot = _fill(tables, _checked(services, records or {}), files or {}, clock)
+        return cls(services, tables, permitted, clock, snapshot)
+
+    @cached_property
+    def reader(self) -> Database:
+        """The first state, open for reading."""
+        return Database(self.tables, self.start)
+
+    @cached_property
+    def start_rows(self) -> StartRows:
+        """The first state's rows by table and key."""
+        return StartRows(self.reader)
+
+    @cached_property
+    def marks(self) -> frozenset[tuple[str, str]]:
+        """The (table, column) pairs that reading may set."""
+        columns = {(service, mark) for service in self.services for tool in service.tools().values() for mark in tool.marks}
+        return frozenset(
+            (self.tables[model].public, column) for service, column in columns for model in service.tables if column in model.model_fields
+        )
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Audit collections' other names, such as `gmail.sent` → `gmail.sent_messages`."""
+        return {f"{one.name}.{alias}": f"{one.name}.{real}" for one in self.services for alias, real in one.aliases.items()}
+
+
+def _choose(doors: Mapping[str, Door], name: str) -> Door:
+    if name not in doors:
+        raise PackageError("task.yaml", "tools", f"unknown tool {name!r}, {nearest(name, doors)}")
+    return doors[name]
+
+
+def _lay_out(services: Sequence[type[Service]]) -> dict[type[Record], Table]:
+    """The tables of all services; the workspace's files are the last one."""
+    models = [(service.name, model) for service in services for model in service.tables] + [("workspace", File)]
+    tables: dict[type[Record], Table] = {}
+    owners: dict[str, str] = {}
+    for number, (owner, model) in enumerate(models):
+        table = Table(model, number, f"{owner}.{model.collection}")
+        if table.name in owners:
+            raise PackageError("services", table.public, f"the SQL table {table.name!r} is also that of {owners[table.name]}; set __tablename__")
+        owners[table.name] = table.public
+        tables[model] = table
+    return tables
+
+
+def _checked(services: Sequence[type[Service]], records: Records) -> dict[type[Record], list[Mapping[str, Any]]]:
+    """Fixtures as column values, by record class."""
+    by_name = {service.name: service for service in services}
+    checked: dict[type[Record], list[Mapping[str, Any]]] = {}
+    for name, collections in records.items():
+        if name not in by_name:
+            raise PackageError(f"world/{name}.yaml", "", f"the task has no service {name!r}, {nearest(name, by_name)}")
+        models = {model.collection: model for model in by_name[name].tables}
+        for collection, fixtures in collections.items():
+            if collection not in models:
+                raise PackageError(f"world/{name}.yaml", collection, f"unknown collection, {nearest(collection, models)}")
+            checked[models[collection]] = _rows(f"world/{name}.yaml", models[collection], fixtures)
+    return checked
+
+
+def _rows(path: str, model: type[Record], fixtures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    rows: dict[Any, Mapping[str, Any]] = {}
+    key = model.key_column()
+    for at, fixture in enumerate(fixtures):
+        where = f"{model.collection}[{at}]"
+        if not isinstance(fixture, Mapping):
+            raise PackageError(path, where, f"a record is a mapping of fields, not {type(fixture).__name__}")
+        try:
+            checked = model.model_validate(model.from_fixture(fixture))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise PackageError(path, ".".join([where, *map(str, first["loc"])]), first["msg"]) from None
+        except (ValueError, TypeError) as error:
+            raise PackageError(path, where, str(error)) from None
+        values = {name: getattr(checked, name) for name in model.model_fields}
+        if values[key] in rows:
+            raise PackageError(path, f"{where}.{model.wire.get(key, key)}", f"duplicate id {values[key]!r}")
+        rows[values[key]] = values
+    return list(rows.values())
+
+
+def _fill(
+    tables: Mapping[type[Record], Table], rows: Mapping[type[Record], Sequence[Mapping[str, Any]]], files: Mapping[str, bytes], clock: Clock,
+) -> Snapshot:
+    with closing(connect()) as connection:
+        _create(connection, tables)
+        empty = Snapshot(connection.serialize(), {table.name: EMPTY for table in tables.values()}, Ledger())
+    database = Database(tables, empty)
+    with database.transaction(Moment(clock, 0, 0)) as store:
+        for model, records in rows.items():
+            for values in records:
+                store.insert(model, **values)
+        for path, content in files.items():
+            store.insert(File, path=path, content=content)
+    digests = database.digests()
+    return Snapshot(database.image(), digests, Ledger())
+
+
+def _create(connection: sqlite3.Connection, tables: Mapping[type[Record], Table]) -> None:
+    connection.execute("CREATE TABLE _dirty (tab INTEGER, row INTEGER)")
+    connection.execute("CREATE TABLE _counters (prefix TEXT PRIMARY KEY, number INTEGER NOT NULL)")
+    for table in tables.values():
+        for statement in table.ddl():
+            connection.execute(statement)

@@ -1,0 +1,100 @@
+"""Executions as people write them: turns of tool calls, then a final answer. References, negatives and scripts have this form."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator
+
+from cowork_gym.core.errors import PackageError
+from cowork_gym.core.messages import Message, ToolCall, final, message
+from cowork_gym.core.task import Execution
+from cowork_gym.envs.package_files import Shape, fit, read_mapping
+from cowork_gym.graders.matchers import show
+
+__all__ = ["read_negatives", "read_references", "read_script"]
+
+
+def _turn(value: Any) -> Message:
+    calls = value if isinstance(value, list) else [value]
+    if not calls or not all(isinstance(one, dict) and len(one) == 1 for one in calls):
+        raise ValueError(f"a turn is `tool: {{arguments}}`, or a list of these for calls in one message, not {show(value)}")
+    return message(None, *(_call(*pair) for one in calls for pair in one.items()))
+
+
+def _call(tool: str, arguments: Any) -> ToolCall:
+    if not isinstance(arguments, Mapping | None):
+        raise ValueError(f"the arguments of {tool} are a mapping, not {show(arguments)}")
+    return ToolCall(tool, arguments or {})
+
+
+def _bound(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 <= value < 1:
+        raise ValueError(f"a bound is a number from 0 to less than 1, not {show(value)}")
+    return float(value)
+
+
+class _Script(Shape):
+    turns: list[Annotated[Message, PlainValidator(_turn)]] = Field(default_factory=list)
+    final: str | None = None
+
+    @property
+    def actions(self) -> tuple[Message, ...]:
+        """The messages in order."""
+        return (*self.turns, *([] if self.final is None else [final(self.final)]))
+
+
+class _Reference(_Script):
+    name: Annotated[str, Field(min_length=1)]
+
+
+class _Negative(_Reference):
+    max_reward: Annotated[float, PlainValidator(_bound)]
+    why: Annotated[str, Field(min_length=1)]
+
+
+class _References(Shape):
+    executions: Annotated[list[_Reference], Field(min_length=1)]
+
+
+class _Negatives(Shape):
+    executions: Annotated[list[_Negative], Field(min_length=1)]
+
+
+def read_references(path: Path) -> tuple[Execution, ...]:
+    """The executions of a `reference.yaml`.
+
+    Raises:
+        PackageError: The file is not of that form, or a name comes twice.
+    """
+    file = fit(_References, read_mapping(path), path)
+    return _named(path, [Execution(one.name, one.actions) for one in file.executions])
+
+
+def read_negatives(path: Path) -> tuple[Execution, ...]:
+    """The executions of a `negatives.yaml`, each with its bound and reason.
+
+    Raises:
+        PackageError: The file is not of that form, or a name comes twice.
+    """
+    file = fit(_Negatives, read_mapping(path), path)
+    return _named(path, [Execution(one.name, one.actions, one.max_reward, one.why) for one in file.executions])
+
+
+def read_script(path: str | Path) -> Execution:
+    """One execution from a file of its own, YAML or JSON, with `turns` and `final`. Its name is the file's.
+
+    Raises:
+        PackageError: The file is not of that form.
+    """
+    place = Path(path)
+    return Execution(place.stem, fit(_Script, read_mapping(place), place).actions)
+
+
+def _named(path: Path, executions: list[Execution]) -> tuple[Execution, ...]:
+    names = [one.name for one in executions]
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise PackageError(path, f"executions[{at}].name", f"the name {name!r} comes twice")
+    return tuple(executions)

@@ -1,0 +1,32 @@
+"""The rows of a world's first state, as agents and graders see them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cowork_gym.envs.database import Database
+
+__all__ = ["StartRows"]
+
+
+class StartRows(Mapping[str, Mapping[str, Mapping[str, Any]]]):
+    """Rows by table and key. A table is read when it is first asked for.
+
+    Args:
+        reader: The first state, open for reading.
+    """
+
+    def __init__(self, reader: Database) -> None:
+        self._reader = reader
+        self._tables = {table.public: table for table in reader.tables.values()}
+        self._read: dict[str, Mapping[str, Mapping[str, Any]]] = {}
+
+    def __getitem__(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+        if name not in self._read:
+            self._read[name] = self._reader.rows(self._tables[name])
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)

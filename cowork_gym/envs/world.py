@@ -1,0 +1,226 @@
+"""The world: the live services of one episode, with their state, files, clock, ids and ledger."""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from typing import Any, NamedTuple
+
+from cowork_gym.core.canonical import check_value, decode, encode
+from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, nearest
+from cowork_gym.core.ledger import Ledger, Link
+from cowork_gym.core.snapshot import Changes, Snapshot
+from cowork_gym.envs.blueprint import Blueprint, Door, Records
+from cowork_gym.envs.database import Database, differences, state_hash
+from cowork_gym.mock_services.kit.files import File
+from cowork_gym.mock_services.kit.service import Service
+from cowork_gym.mock_services.kit.store import Moment, Store
+
+__all__ = ["Outcome", "World"]
+
+
+class Outcome(NamedTuple):
+    """What a call came to."""
+
+    status: int
+    """200, or the HTTP status of the refusal."""
+    text: str
+    """What the agent reads: JSON."""
+    value: Any
+    """The same as a value."""
+    sequence: int | None
+    """The ledger entry; None when the call was refused at the door."""
+    replayed: bool = False
+    """Whether the dispatch id came again, so that nothing was executed."""
+
+
+class World:
+    """The live services of one episode. Methods may be called from any thread; those of one world take turns.
+
+    Args:
+        blueprint: Services, tables and first state.
+        seed: From which the ids of new records are made.
+        snapshot: Where to begin; None for the blueprint's first state.
+    """
+
+    def __init__(self, blueprint: Blueprint, seed: int = 0, snapshot: Snapshot | None = None) -> None:
+        self.blueprint, self.seed = blueprint, seed
+        self._lock = threading.RLock()
+        self._base = snapshot or blueprint.start
+        self._database: Database | None = None
+        self._ledger = self._base.ledger
+
+    @classmethod
+    def open(
+        cls, services: Iterable[type[Service]], records: Records | None = None, files: Mapping[str, bytes] | None = None,
+        *, start: date = date(2026, 1, 5), seed: int = 0, tools: Iterable[str] | None = None,
+    ) -> "World":
+        """A world of its own, without a task: for notebooks and tests. See `Blueprint.build`."""
+        return cls(Blueprint.build(services, records, files, start=start, tools=tools), seed)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The audit ledger so far."""
+        return self._ledger
+
+    @property
+    def now(self) -> str:
+        """Simulated time, ISO 8601."""
+        return self.blueprint.clock.stamp(len(self._ledger))
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The permitted tools in OpenAI's form."""
+        return [door.tool.schema for door in self.blueprint.tools.values()]
+
+    def call(self, tool: str, arguments: Mapping[str, Any], dispatch: str | None = None) -> Outcome:
+        """Call a tool.
+
+        Args:
+            tool: Its name, such as `crm_get_customer`.
+            arguments: As the agent gave them; checked strictly.
+            dispatch: An id. One that comes again with equal tool and arguments returns the recorded result and executes nothing.
+
+        Returns:
+            The outcome. A refusal is an outcome too; its status and text say why.
+
+        Raises:
+            Fault: A handler failed by a defect of its own. The state is as it was before the call.
+        """
+        with self._idle():
+            try:
+                door = self._permit(tool)
+                check_value(arguments, what=f"{tool}: the arguments")
+                if dispatch is not None and (link := self._ledger.find(dispatch)):
+                    return _replay(link, tool, arguments)
+                given = door.tool.validate(arguments)
+            except ToolError as error:
+                return Outcome(error.kind.status, encode(error.outcome()), error.outcome(), None)
+            return self._execute(door, arguments, given, dispatch or f"dispatch_{len(self._ledger) + 1}")
+
+    def snapshot(self) -> Snapshot:
+        """This moment as a value: state, files, id counters and the ledger's head."""
+        with self._idle():
+            if self._database is not None:
+                image = self._database.image()
+                if image is not self._base.image or self._ledger is not self._base.ledger:
+                    self._base = Snapshot(image, self._database.known(), self._ledger)
+            return self._base
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Become the snapshot. The old database is closed, never refilled; the next call opens a new one."""
+        with self._idle():
+            self.close()
+            self._base, self._ledger = snapshot, snapshot.ledger
+
+    def fork(self, n: int = 1) -> list["World"]:
+        """`n` worlds that begin here and go their own ways. Each opens its database when it is first called."""
+        here = self.snapshot()
+        return [World(self.blueprint, self.seed, here) for _ in range(n)]
+
+    def fingerprint(self) -> str:
+        """The hash of all rows and files as values, whatever their order and history. The ledger is no part of it."""
+        with self._idle():
+            return state_hash(self._open().digests() if self._database or self._base is not self.blueprint.start else self._base.digests)
+
+    def diff(self, since: Snapshot | None = None) -> Changes:
+        """Every row that differs from a snapshot, by default from the first state."""
+        with self._idle():
+            if since is None or since is self.blueprint.start:
+                return differences(self.blueprint.reader, self._open())
+            other = Database(self.blueprint.tables, since)
+            try:
+                return differences(other, self._open())
+            finally:
+                other.close()
+
+    def rows(self, table: str) -> dict[str, dict[str, Any]]:
+        """A table's records as agents see them, by key.
+
+        Raises:
+            KeyError: There is no such table.
+        """
+        found = next((one for one in self.blueprint.tables.values() if one.public == table), None)
+        if found is None:
+            raise KeyError(f"no table {table!r}, {nearest(table, (one.public for one in self.blueprint.tables.values()))}")
+        with self._idle():
+            return self._open().rows(found)
+
+    def read_file(self, path: str) -> bytes | None:
+        """The content of a workspace file, or None."""
+        with self._visit(writes=False) as store:
+            row = store.peek(File, path)
+            return None if row is None else row.content
+
+    def write_file(self, path: str, content: bytes) -> None:
+        """Create or replace a workspace file, outside of any tool."""
+        with self._visit(writes=True) as store:
+            if store.peek(File, path) is None:
+                store.insert(File, path=path, content=content)
+            else:
+                store.update(File, path, content=content)
+
+    def close(self) -> None:
+        """Free the database. The world goes on from its last snapshot when it is called again."""
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+    def _permit(self, tool: str) -> Door:
+        door = self.blueprint.tools.get(tool)
+        if door is None:
+            raise ToolError(f"unknown tool {tool[:80]!r}, {nearest(tool[:80], self.blueprint.tools)}", ErrorKind.UNKNOWN_TOOL)
+        return door
+
+    def _execute(self, door: Door, arguments: Mapping[str, Any], given: Mapping[str, Any], dispatch: str) -> Outcome:
+        tool, moment, record = door.tool, self._moment(len(self._ledger) + 1), None
+        writable = None if tool.effect == "write" else tool.marks
+        try:
+            with self._open().transaction(moment, writable) as store:
+                value = tool.function(door.service(store), **given)
+                if (store.audited is None) != (tool.audit is None):
+                    raise RuntimeError("audit() must be called exactly when the tool declares a collection")
+                text, status, record = encode(value), 200, store.audited
+        except ToolError as error:
+            value, status = error.outcome(), error.kind.status
+            text = encode(value)
+        except Exception as error:
+            raise Fault(Blame.ENVIRONMENT, tool.name, f"{type(error).__name__}: {error}") from error
+        self._ledger = self._ledger.append(
+            time=moment.stamp, dispatch=dispatch, service=tool.service, tool=tool.name, effect=tool.effect, arguments=arguments,
+            status=status, outcome=value, audit=tool.audit if record is not None else None, record=record,
+        )
+        return Outcome(status, text, value, len(self._ledger))
+
+    def _moment(self, sequence: int) -> Moment:
+        return Moment(self.blueprint.clock, sequence, self.seed)
+
+    def _open(self) -> Database:
+        if self._database is None:
+            self._database = Database(self.blueprint.tables, self._base)
+        return self._database
+
+    @contextmanager
+    def _visit(self, *, writes: bool) -> Iterator[Store]:
+        with self._idle(), self._open().transaction(self._moment(len(self._ledger)), None if writes else frozenset()) as store:
+            yield store
+
+    @contextmanager
+    def _idle(self) -> Iterator[None]:
+        with self._lock:
+            if self._database is not None and not self._database.idle:
+                raise RuntimeError("a handler may not call its own world")
+            yield
+
+
+def _replay(link: Link, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+    """The recorded result of a call that comes again.
+
+    Raises:
+        ToolError: The id was used for another call.
+    """
+    entry = link.entry()
+    if entry.tool != tool or encode(entry.arguments, sort_keys=True) != encode(arguments, sort_keys=True):
+        raise ToolError(f"the dispatch id {link.dispatch!r} was used for another call", ErrorKind.CONFLICT)
+    return Outcome(entry.status, encode(entry.outcome), entry.outcome, link.sequence, replayed=True)

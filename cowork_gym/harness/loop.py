@@ -1,0 +1,69 @@
+"""The play: one policy in one environment, from the request to the sealed episode. `agents` makes policies, `policies` has them."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from cowork_gym.core.episode import Episode, Turn
+from cowork_gym.core.errors import Blame, Fault, UserError
+from cowork_gym.core.messages import Message
+from cowork_gym.envs.env import CoworkEnv
+from cowork_gym.harness.policies.policy import Action, Policy
+
+__all__ = ["play"]
+
+_LOG = logging.getLogger(__name__)
+
+
+def play(env: CoworkEnv, policy: Policy, *, seed: int | None = None, watch: Callable[[Turn], None] | None = None) -> Episode:
+    """Play one episode.
+
+    A policy that fails is not one that plays badly: a `Fault` that it raises, or any other exception (then the blame is the
+    harness's, and the log has the traceback), quarantines the episode.
+
+    Args:
+        env: The environment, unwrapped.
+        policy: Who plays.
+        seed: Of the world and of the policy; None lets the environment choose.
+        watch: Is shown each turn as it happens.
+
+    Returns:
+        The episode with its grade. The environment stays open, at the episode's end.
+
+    Raises:
+        UserError: The policy says that the person at the keyboard has to mend something first.
+    """
+    observation, info = env.reset(seed=seed)
+    history = [*observation]
+    try:
+        with _blame(policy):
+            policy.reset(info["tools"], env.seed)
+        while env.progress.ending is None:
+            with _blame(policy):
+                action = policy.act(tuple(history))
+            env.spend(policy.usage.completion_tokens)
+            env.step(action)
+            turn = env.progress.turns[-1]
+            history += [_spoken(turn, action), *turn.observation]
+            if watch is not None:
+                watch(turn)
+    except Fault as fault:
+        env.quarantine(fault.record)
+    return env.episode(policy.name)
+
+
+@contextmanager
+def _blame(policy: Policy) -> Iterator[None]:
+    """Whatever a policy raises as a fault."""
+    try:
+        yield
+    except (Fault, UserError):
+        raise
+    except Exception as error:
+        _LOG.exception("the policy %s failed", policy.name)
+        raise Fault(Blame.HARNESS, policy.name, f"{type(error).__name__}: {error}"[:300]) from error
+
+
+def _spoken(turn: Turn, action: Action) -> Message:
+    """The action as the policy reads it afterwards."""
+    return turn.action or Message("assistant", action if isinstance(action, str) else turn.invalid)

@@ -1,0 +1,1 @@
+"""The services: stateful office software with typed tools, each defined once and reachable through every door."""

@@ -1,0 +1,55 @@
+"""Excerpts: the part of a text that shows why a search found it."""
+
+import re
+from bisect import bisect_left
+from unicodedata import combining, normalize
+
+from cowork_gym.mock_services.kit.tables import terms
+
+__all__ = ["excerpt"]
+
+
+def excerpt(text: str, query: str, width: int = 160) -> str:
+    """The stretch of a text with the most of a query's words, its beginning when it has none.
+
+    Args:
+        text: What was found.
+        query: What was searched for; words match whole, in any case and without accents, as in the search.
+        width: Characters, at most, without the `…` where the text is cut.
+    """
+    if len(text) <= width:
+        return text
+    reach = width * 3 // 4
+    hit = _densest(_hits(text, query), reach)
+    start = max(0, min(hit - (width - reach), len(text) - width))
+    end = start + width
+    if start:
+        start = max(start, text.find(" ", start, hit) + 1)
+    if end < len(text):
+        end = max(text.rfind(" ", hit + reach // 2, end), 0) or end
+    return ("…" if start else "") + " ".join(text[start:end].split()) + ("…" if end < len(text) else "")
+
+
+def _densest(hits: list[tuple[int, str]], reach: int) -> int:
+    """The place from which most words are within reach, the first of several such; 0 without hits."""
+    def within(first: int) -> int:
+        return len({term for _, term in hits[first : bisect_left(hits, (hits[first][0] + reach,))]})
+
+    return hits[max(range(len(hits)), key=within)][0] if hits else 0
+
+
+def _hits(text: str, query: str) -> list[tuple[int, str]]:
+    """Where the words of a query stand in a text, first one first."""
+    letters, places = _folded(text)
+    found = []
+    for term in terms(query):
+        folded = _folded(term)[0]
+        whole = rf"(?<![0-9a-z]){re.escape(folded)}(?![0-9a-z])" if folded.isascii() else re.escape(folded)
+        found += [(places[match.start()], term) for match in re.finditer(whole, letters)]
+    return sorted(found)
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """A text without case and accents, and the place in the text of each of its characters."""
+    pairs = [(letter, at) for at, one in enumerate(text) for letter in normalize("NFKD", one).casefold() if not combining(letter)]
+    return "".join(letter for letter, _ in pairs), [at for _, at in pairs]

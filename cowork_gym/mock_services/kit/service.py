@@ -1,0 +1,52 @@
+"""The service: typed tables plus typed tools. One instance serves one call."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, ClassVar
+
+from cowork_gym.mock_services.kit.records import Record
+from cowork_gym.mock_services.kit.store import Store
+from cowork_gym.mock_services.kit.tools import Tool, declared_tools
+
+__all__ = ["Service"]
+
+
+class Service:
+    """A stateful service. Subclass it, name it, list its tables, and mark methods with `tool`.
+
+    Inside a method `self.store` finds and changes records, `self.now` and `self.stamp` tell the time, and `self.audit` gives the
+    audit record. A refusal is a `ToolError`; the call is then undone and the agent reads the text.
+    """
+
+    name: ClassVar[str]
+    """Also the prefix of its tools and the file of its fixtures."""
+    tables: ClassVar[Sequence[type[Record]]] = ()
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Other names under which audit collections are known, such as `sent` for `sent_messages`."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    @classmethod
+    @cache
+    def tools(cls) -> Mapping[str, Tool]:
+        """The service's tools by name."""
+        made = [Tool(cls.name, function) for function in declared_tools(cls)]
+        if taken := [one.name for one in made if one.function.__name__ in vars(Service) or one.function.__name__ == "store"]:
+            raise TypeError(f"a tool may not have the name of a part of Service: {', '.join(taken)}")
+        return {one.name: one for one in made}
+
+    @property
+    def now(self) -> datetime:
+        """Simulated time, UTC."""
+        return self.store.moment.now
+
+    @property
+    def stamp(self) -> str:
+        """Simulated time as records carry it, ISO 8601 with a `Z`."""
+        return self.store.moment.stamp
+
+    def audit(self, record: Mapping[str, Any]) -> None:
+        """Give the audit record of this call. A tool that declares `audit` does so once whenever it succeeds."""
+        self.store.audited = record

@@ -1,0 +1,1 @@
+"""New tasks: made, proven and admitted before anyone plays them."""

@@ -1,0 +1,1 @@
+"""Learning from sealed episodes: algorithms, data, training loops."""

@@ -1,0 +1,81 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from cowork_gym.graders.matchers import MATCHERS, parse_matcher, show
+
+CASES: list[tuple[Any, list[Any], list[Any]]] = [  # matcher, what it matches, what it does not
+    (33, [33, 33.0, Decimal("33.00")], ["33.00", "33", True, None, 34, [33]]),
+    (1, [1, 1.0], [True, "1"]),
+    (0, [0, 0.0, -0.0, Decimal("0.00")], [None, "", False, [], float("nan"), float("inf"), "0"]),
+    (True, [True], [1, "true", None]),
+    (None, [None], ["", 0, False, [], "null"]),
+    ("open", ["open"], ["Open", " open", None, ["open"]]),
+    ([1, 2], [[1, 2], (1.0, 2)], [[2, 1], [1, 2, 2], 1]),
+    ({"equals": {"a": [1], "b": 2}}, [{"b": 2.0, "a": [1]}], [{"a": [1]}, {"a": [1], "b": 2, "c": 3}, '{"a": [1], "b": 2}']),
+    ({"number": 0}, [0, 0.0, "0", "0.00", Decimal("0")],
+     ["", None, "NaN", "inf", float("nan"), float("inf"), '__import__("os").getpid()', False, []]),
+    ({"number": 33, "tolerance": 0.5}, [33, 32.5, "33.5", "$33.00"], [32.49, "33.51", "33 items", True, None]),
+    ({"mentions_number": 1234.5}, ["That is $1,234.50."], ["1234", "INV-1234.5", 1234.5, None, ""]),
+    ({"mentions_number": 10, "tolerance": 1}, ["about 9 or so"], ["about 8 or so"]),
+    ({"contains": "API  key"}, ["Rotate the api key now", "ａｐｉ ｋｅｙ", ["API KEY"]], ["api-key", ["the api key"], None, 3, {"API key": 1}]),
+    ({"contains": "straße"}, ["STRASSE 5"], ["Strase"]),
+    ({"contains_all": ["a", "b"]}, ["b and A", ["a", "b", "c"]], ["a", ["a"], None]),
+    ({"contains_any": ["x", "b"]}, ["B", ["x"]], ["y", [], None]),
+    ({"contains_none": ["IBAN"]}, ["nothing", None, 3, []], ["the iban", ["iban"]]),
+    ({"text": "Straße\n 5"}, ["  STRASSE 5 "], ["Straße 55", None, 5]),
+    ({"regex": "^T-\\d+$"}, ["T-12"], ["t-12", "T-12 ", None, 12]),
+    ({"set": ["a", "b", "a"]}, [["a", "a", "b"], ("b", "a", "a")], [["a", "b"], ["a", "b", "b"], "aab", None]),
+    ({"set": [1, {"x": 2}]}, [[{"x": 2.0}, 1.0]], [[1, {"x": "2"}]]),
+    ({"set": []}, [[]], [None, "", [1]]),
+    ({"date": "2026-01-05"}, ["2026-01-05", "2026-01-05T23:59:59Z", "2026-01-06T01:00:00+02:00"],
+     ["2026-01-06", "5 January 2026", None, 20260105]),
+    ({"date": "2026-01-05T09:00:00Z"}, ["2026-01-05T10:00:00+01:00", "2026-01-05T09:00:00"],
+     ["2026-01-05", "2026-01-05T09:00:01Z", "0001-01-01T00:00:00+23:59"]),
+    ({"one_of": ["open", 3, None]}, ["open", 3.0, None], ["Open", "3", True]),
+    ({"json": {"fields": {"total": {"number": 33}}}}, ['{"total": 33.00, "x": 1}', '```json\n{"total": "33"}\n```'],
+     ["33", "{", "", None, {"total": 33}, '{"total": NaN}']),
+    ({"json": [1, 2]}, ["[1, 2.0]"], ["[2, 1]", "1, 2", "[" * 100_000, "[" * 900 + "]" * 900]),
+    ({"present": True}, [0, False, "x", [1]], [None, "", [], {}]),
+    ({"present": False}, [None, "", [], {}], [0, False, "x"]),
+    ({"fields": {"a": 1, "b": {"present": False}}}, [{"a": 1}, {"a": 1, "b": "", "c": 3}], [{"a": 2}, {"a": 1, "b": 1}, None, [1]]),
+    ({"all": [{"contains": "a"}, {"not": {"contains": "b"}}]}, ["a"], ["ab", "c", None]),
+    ({"any": [{"number": 3}, "three"]}, [3, "3", "three"], ["Three", None]),
+    ({"not": "x"}, ["y", None], ["x"]),
+    ({"contains": "a", "contains_none": ["b"]}, ["a"], ["ab", None]),
+]
+
+
+@pytest.mark.parametrize(("written", "value", "expected"), [
+    *((written, value, True) for written, right, _ in CASES for value in right),
+    *((written, value, False) for written, _, wrong in CASES for value in wrong),
+])
+def test_matching(written: Any, value: Any, expected: bool) -> None:
+    assert parse_matcher(written).matches(value) is expected
+
+
+def test_every_matcher_has_a_case() -> None:
+    assert {name for written, _, _ in CASES if isinstance(written, dict) for name in written} >= set(MATCHERS)
+
+
+@pytest.mark.parametrize(("written", "phrase"), [
+    (33, "33"), ("open", '"open"'), (None, "nothing"), ({"number": 33, "tolerance": 0.5}, "the number 33 ± 0.5"),
+    ({"mentions_number": 3}, "a text that mentions 3"), ({"contains": "x"}, 'something that contains "x"'),
+    ({"contains_all": ["x", "y"]}, 'something that contains all of "x", "y"'),
+    ({"contains_any": ["x", "y"]}, 'something that contains one of "x", "y"'),
+    ({"contains_none": ["x"]}, 'nothing that contains "x"'), ({"text": "x"}, 'the text "x"'), ({"regex": "x+"}, "a text that matches /x+/"),
+    ({"set": [2, 1]}, "[2,1] in any order"), ({"date": "2026-01-05"}, "the date 2026-01-05"), ({"one_of": [1, 2]}, "one of [1,2]"),
+    ({"date": "2026-01-05T09:00:00Z"}, "the time 2026-01-05T09:00:00+00:00"), ({"json": {"present": True}}, "JSON that is a value"),
+    ({"present": False}, "no value"), ({"all": [1, {"not": 2}]}, "1 and anything but 2"), ({"any": [1, 2]}, "either 1 or 2"),
+    ({"fields": {"a": 1}}, "a record with a: 1"),
+])
+def test_each_matcher_says_what_it_expects(written: Any, phrase: str) -> None:
+    assert parse_matcher(written).describe() == phrase
+
+
+def test_long_and_strange_values_are_shown_in_one_short_line() -> None:
+    assert show("line\n" * 100_000).count("\n") == 0
+    assert len(show("x" * 1000)) == 80
+    assert show(float("nan")) == "a float that is not JSON"
+    show("\ud800").encode()
