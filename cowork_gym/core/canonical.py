@@ -9,7 +9,7 @@ from typing import Any
 
 from cowork_gym.core.errors import ErrorKind, ToolError
 
-__all__ = ["MAX_DEPTH", "MAX_SIZE", "canonical", "check_value", "decode", "digest", "encode"]
+__all__ = ["MAX_DEPTH", "MAX_SIZE", "canonical", "check_value", "decode", "digest", "encode", "exact"]
 
 MAX_DEPTH = 32
 """Levels of nesting that an agent's value may have."""
@@ -102,6 +102,15 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def exact(value: Any) -> Any:
+    """The value with floats as the decimals that they are spelled as, so that one value has one form; itself when it has none."""
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    if isinstance(value, Mapping):
+        return {key: exact(item) for key, item in value.items()}
+    return [exact(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def check_value(value: Any, *, what: str = "value") -> None:
     """Refuse what cannot be stored or hashed, before it reaches a handler.
 
@@ -153,10 +162,10 @@ def _check_leaf(item: Any, what: str) -> int:
 
 def _check_number(item: int | float | Decimal, what: str) -> None:
     if isinstance(item, int):
-        if item.bit_length() > 63:
+        if not -(2**63) <= item < 2**63:
             raise ToolError(f"{what} contains an integer of more than 64 bits", ErrorKind.VALIDATION)
         return
-    if not math.isfinite(item):
+    if not (item.is_finite() if isinstance(item, Decimal) else math.isfinite(item)):
         raise ToolError(f"{what} contains {item}, which is not a number", ErrorKind.VALIDATION)
     if item and abs(Decimal(str(item)).adjusted()) > 40:
         raise ToolError(f"{what} contains a number that cannot be kept exactly: {item}", ErrorKind.VALIDATION)

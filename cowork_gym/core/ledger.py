@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, overload
 
-from cowork_gym.core.canonical import decode, encode
+from cowork_gym.core.canonical import canonical, decode, encode
 from cowork_gym.core.html import shorten, table
 
 __all__ = ["Effect", "Entry", "Ledger", "Link"]
@@ -70,6 +70,11 @@ class Link:
         fields = decode(self.body)
         fields["effect"] = Effect(fields["effect"])
         return Entry(**fields)
+
+    def repeats(self, tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether this call comes again: the same tool with equal arguments, whatever their spelling."""
+        entry = self.entry()
+        return entry.tool == tool and canonical(entry.arguments) == canonical(arguments)
 
 
 class Ledger(Sequence[Entry]):

@@ -10,7 +10,7 @@ from typing import Any
 
 from cowork_gym.core.canonical import canonical, decode, encode
 from cowork_gym.core.episode import Dispatch, Ending, Episode, Turn
-from cowork_gym.core.errors import Blame, FaultRecord, PackageError
+from cowork_gym.core.errors import Blame, CoworkError, FaultRecord, PackageError
 from cowork_gym.core.grade import CheckResult, Grade, Part
 from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.messages import Message
@@ -74,8 +74,11 @@ def read_episode(path: Path) -> Episode:
         raise PackageError(path, "", "the seal is missing: the file is cut off")
     if _sha256(b"\n".join(lines[:at])) != events[at].get("sha256"):
         raise PackageError(path, f"line {at + 1}", "the seal does not match: the file was changed")
-    grades = [event for event in events[at + 1 :] if event.get("event") == "grade"]
-    return _episode(events[:at], _grade(grades[-1]) if grades else None)
+    try:
+        grades = [_grade(event) for event in events[at + 1 :] if event.get("event") == "grade"]
+        return _episode(events[:at], grades[-1] if grades else None)
+    except (LookupError, TypeError, ValueError, CoworkError) as error:
+        raise PackageError(path, "", f"not an episode file of version {SCHEMA_VERSION}: {error}") from None
 
 
 def _sealed(episode: Episode) -> bytes:

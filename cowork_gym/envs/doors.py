@@ -1,7 +1,8 @@
 """The doors of a world: the direct call, which is the world itself, and its services' HTTP application in this process."""
 
+import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from decimal import Decimal
 from json import dumps
@@ -51,7 +52,8 @@ class AsgiDoor:
     The application runs on an event loop of its own in a background thread, so that `call` works from plain code, and from
     plain code inside a running event loop such as a notebook's. The thread starts with the first call.
 
-    What has no exact JSON form (NaN, a set, a list that is nested too deeply to be written) goes to the world directly.
+    What JSON text does not give back unchanged (NaN, a set, a list that is too deep to be written, a float, which is read as a
+    decimal) goes to the world directly.
 
     Args:
         world: Where the calls lead.
@@ -70,7 +72,8 @@ class AsgiDoor:
         self._world, self._httpx, self._http = world, httpx, http
         self._transport = httpx.ASGITransport(http.make_app(world.blueprint.services, {"here": world}.get))
         self._portal: BlockingPortal | None = None
-        self._end = weakref.finalize(self, ExitStack().close)
+        self._end: Callable[[], object] = ExitStack().close
+        self._lock = threading.Lock()
 
     def call(self, tool: str, arguments: Mapping[str, Any], dispatch: str | None = None) -> Outcome:
         """Call a tool; see `World.call`.
@@ -91,16 +94,19 @@ class AsgiDoor:
 
     def close(self) -> None:
         """End the background thread. A later call starts another."""
-        self._end()
-        self._portal = None
+        with self._lock:
+            self._end()
+            self._portal = None
 
     def _start(self) -> "BlockingPortal":
         from anyio.from_thread import start_blocking_portal
 
-        stack = ExitStack()
-        self._portal = stack.enter_context(start_blocking_portal(name="cowork-asgi-door"))
-        self._end = weakref.finalize(self, stack.close)
-        return self._portal
+        with self._lock:
+            if self._portal is None:
+                stack = ExitStack()
+                self._portal = stack.enter_context(start_blocking_portal(name="cowork-asgi-door"))
+                self._end = weakref.finalize(self, stack.close)
+            return self._portal
 
     async def _post(self, path: str, headers: Mapping[str, str], body: str) -> "Response":
         request = self._httpx.Request("POST", f"http://cowork{path}", headers=headers, content=body)
@@ -120,7 +126,7 @@ class AsgiDoor:
 
 
 def _json(value: Any) -> str:
-    """JSON text from which the reader makes the same value: every number in its own spelling, in ASCII.
+    """JSON text from which `decode` makes the same value: every number in its own spelling, in ASCII.
 
     Raises:
         TypeError: A value would come back as another type.
@@ -136,6 +142,6 @@ def _json(value: Any) -> str:
         return "{" + ",".join(f"{dumps(key)}:{_json(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_json, value)) + "]"
-    if isinstance(value, tuple):
-        raise TypeError("a tuple would come back as a list")
-    return dumps(value, allow_nan=False)
+    if value is None or isinstance(value, str | bool | int):
+        return dumps(value)
+    raise TypeError(f"a {type(value).__name__} would come back as another type")

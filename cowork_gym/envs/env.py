@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 
@@ -49,7 +49,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         PackageError: The package cannot be used.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human"], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "human"], "render_fps": 4}  # noqa: RUF012 - Gymnasium declares it so
 
     def __init__(self, task: str | Path | Task, *, render_mode: str | None = None, door: str = "direct", reward: str | None = None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
@@ -58,7 +58,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
             raise UserError(f"unknown reward {reward!r}, {nearest(reward, REWARD_SPECS)}")
         self.render_mode, self._door_kind, self._reward = render_mode, door, reward
         self.task, self.blueprint = (task, blueprint_of(task, REGISTRY.services())) if isinstance(task, Task) else REGISTRY.load(task)
-        self.action_space = ActionSpace([one.tool for one in self.blueprint.tools.values()])
+        self.action_space: ActionSpace = ActionSpace([one.tool for one in self.blueprint.tools.values()])
         self.observation_space = ObservationSpace()
         self.seed = 0
         self._begin(World(self.blueprint))
@@ -210,7 +210,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
             forks.append(one)
         return forks
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The last turn as text in the mode `ansi`; in `human`, turns are printed as they happen."""
         if self.render_mode != "ansi":
             return None
@@ -251,6 +251,10 @@ def _error(error: ToolError) -> Message:
 
 
 def _text(observation: Iterable[Message], action: Message | None) -> str:
-    said = [] if action is None else [f"> {action.content}"] if action.content else []
-    calls = [] if action is None else [f"> {one.name}({one.arguments if isinstance(one.arguments, str) else encode(one.arguments)})" for one in action.tool_calls]
-    return "\n".join([*said, *calls, str(Observation(observation))])
+    """A turn for people: what was said and called, then what came back."""
+    lines: list[str] = []
+    if action is not None:
+        lines += [f"> {action.content}"] if action.content else []
+        for one in action.tool_calls:
+            lines.append(f"> {one.name}({one.arguments if isinstance(one.arguments, str) else encode(one.arguments)})")
+    return "\n".join([*lines, str(Observation(observation))])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
@@ -35,7 +35,7 @@ def _bound(value: Any) -> float:
     return float(value)
 
 
-class _Script(Shape):
+class _Turns(Shape):
     turns: list[Annotated[Message, PlainValidator(_turn)]] = Field(default_factory=list)
     final: str | None = None
 
@@ -45,7 +45,7 @@ class _Script(Shape):
         return (*self.turns, *([] if self.final is None else [final(self.final)]))
 
 
-class _Reference(_Script):
+class _Reference(_Turns):
     name: Annotated[str, Field(min_length=1)]
 
 
@@ -54,11 +54,17 @@ class _Negative(_Reference):
     why: Annotated[str, Field(min_length=1)]
 
 
+class _Script(_Turns):
+    schema_version: Literal[1] = 1
+
+
 class _References(Shape):
+    schema_version: Literal[1] = 1
     executions: Annotated[list[_Reference], Field(min_length=1)]
 
 
 class _Negatives(Shape):
+    schema_version: Literal[1] = 1
     executions: Annotated[list[_Negative], Field(min_length=1)]
 
 

@@ -55,7 +55,7 @@ def check_contract(contract: Contract, blueprint: Blueprint) -> None:
             _known(contract, one, "audit collection", one.name, _collections(blueprint))
         elif one.what in ("table", "row"):
             tables = {table.public: table for table in blueprint.tables.values()}
-            _known(contract, one, "table", one.name, tables)
+            _known(contract, one._replace(where=one.where.removesuffix("key").removesuffix("table") + "table"), "table", one.name, tables)
             if one.what == "row":
                 _known(contract, one, f"record of {one.name}", one.key, blueprint.reader.rows(tables[one.name]))
 

@@ -11,7 +11,8 @@ import gymnasium
 from cowork_gym.core.errors import UserError, nearest
 from cowork_gym.core.task import Task
 from cowork_gym.envs.blueprint import Blueprint
-from cowork_gym.envs.packages import blueprint_of, load_task as load_package
+from cowork_gym.envs.packages import blueprint_of
+from cowork_gym.envs.packages import load_task as load_package
 from cowork_gym.mock_services.kit.service import Service
 
 __all__ = ["CATALOG", "REGISTRY", "Registry", "load_task", "register"]
@@ -20,9 +21,9 @@ CATALOG = Path(__file__).parent / "catalog"
 """The task packages that come with this one."""
 
 _BUILT_IN = {
-    "crm": "cowork_gym.mock_services.crm:Crm", "finance": "cowork_gym.mock_services.finance:Finance",
+    "crm": "cowork_gym.mock_services.crm:CRM", "finance": "cowork_gym.mock_services.finance:Finance",
     "gmail": "cowork_gym.mock_services.gmail:Gmail", "helpdesk": "cowork_gym.mock_services.helpdesk:Helpdesk",
-    "kb": "cowork_gym.mock_services.kb:Kb",
+    "kb": "cowork_gym.mock_services.kb:KB",
 }
 _ID = re.compile(r"^(?:([\w:-]+)/)?([\w:.-]+?)-v(\d+)$")
 _VERSION = re.compile(r"^version:\s*(\d+)", re.MULTILINE)

@@ -89,7 +89,7 @@ class _Sampler:
         wanted = self.generator.randint(least, min(schema.get("maxItems", least + 2), least + 2))
         items: list[Any] = []
         while len(items) < wanted:
-            items.append(self.value(schema.get("items", {}), name))
+            items.append(self.value(schema.get("items", {}), f"{name}_ids" if schema.get("uniqueItems") else name))  # as the kit's `Ids` are
             if schema.get("uniqueItems"):
                 items = list({canonical(one): one for one in items}.values())
         return items

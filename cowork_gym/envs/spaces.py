@@ -12,13 +12,16 @@ from numpy.random import Generator
 from cowork_gym.core.canonical import check_value
 from cowork_gym.core.errors import ToolError, UserError
 from cowork_gym.core.ids import generator
-from cowork_gym.core.messages import Message
+from cowork_gym.core.messages import Message, final
 from cowork_gym.envs.observation import Observation
 from cowork_gym.envs.sampling import sample_action
 from cowork_gym.envs.turns import read_action
 from cowork_gym.mock_services.kit.tools import Tool
 
 __all__ = ["ActionSpace", "ObservationSpace"]
+
+_TRIES = 100
+"""Draws until one fits: validators may ask for more than a schema can say."""
 
 
 class ActionSpace(gymnasium.Space[Any]):
@@ -60,6 +63,8 @@ class ActionSpace(gymnasium.Space[Any]):
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> Message:
         """A random message: mostly one valid call, sometimes two, now and then a final answer.
 
+        A tool whose arguments must be more than their schema says is sampled as often as its `examples` allow.
+
         Args:
             mask: A flag for each tool, in order: whether it may be called.
             probability: A probability for each tool, in order.
@@ -72,8 +77,9 @@ class ActionSpace(gymnasium.Space[Any]):
         weights = mask if mask is not None else probability
         if weights is not None and len(weights) != len(self._tools):
             raise ValueError(f"give one number for each of the {len(self._tools)} tools, not {len(weights)}")
-        own = generator(int(self.np_random.integers(2**63)))
-        return sample_action(self.schemas, own, weights=None if weights is None else [float(one) for one in weights])
+        own, schemas = generator(int(self.np_random.integers(2**63))), self.schemas
+        drawn = (sample_action(schemas, own, weights=None if weights is None else [float(one) for one in weights]) for _ in range(_TRIES))
+        return next((one for one in drawn if one in self), final(""))
 
     def to_jsonable(self, sample_n: Iterable[Any]) -> list[dict[str, Any]]:
         """Actions in OpenAI's form. Arguments stay what they are, a mapping or a text."""

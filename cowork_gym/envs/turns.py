@@ -73,8 +73,7 @@ def refusal(call: ToolCall, error: ToolError) -> Dispatch:
 def _unused(id: str, tool: str, arguments: Mapping[str, Any], ledger: Ledger) -> str:
     key, again = id, 1
     while (link := ledger.find(key)) is not None:
-        entry = link.entry()
-        if entry.tool == tool and encode(entry.arguments, sort_keys=True) == encode(arguments, sort_keys=True):
+        if link.repeats(tool, arguments):
             return key
         again += 1
         key = f"{id}~{again}"

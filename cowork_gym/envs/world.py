@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import date
 from typing import Any, NamedTuple
 
-from cowork_gym.core.canonical import check_value, decode, encode
+from cowork_gym.core.canonical import check_value, encode, exact
 from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, nearest
 from cowork_gym.core.ledger import Ledger, Link
 from cowork_gym.core.snapshot import Changes, Snapshot
@@ -90,7 +90,9 @@ class World:
         with self._idle():
             try:
                 door = self._permit(tool)
+                check_value(dispatch, what="the dispatch id")
                 check_value(arguments, what=f"{tool}: the arguments")
+                arguments = exact(arguments)
                 if dispatch is not None and (link := self._ledger.find(dispatch)):
                     return _replay(link, tool, arguments)
                 given = door.tool.validate(arguments)
@@ -220,7 +222,7 @@ def _replay(link: Link, tool: str, arguments: Mapping[str, Any]) -> Outcome:
     Raises:
         ToolError: The id was used for another call.
     """
-    entry = link.entry()
-    if entry.tool != tool or encode(entry.arguments, sort_keys=True) != encode(arguments, sort_keys=True):
+    if not link.repeats(tool, arguments):
         raise ToolError(f"the dispatch id {link.dispatch!r} was used for another call", ErrorKind.CONFLICT)
+    entry = link.entry()
     return Outcome(entry.status, encode(entry.outcome), entry.outcome, link.sequence, replayed=True)

@@ -31,7 +31,7 @@ def _addresses(text: str) -> str:
     return ", ".join(found)
 
 
-Addresses = Annotated[str, AfterValidator(_addresses)]
+Addresses = Annotated[str, AfterValidator(_addresses), Bounds(examples=["ann@example.com"])]
 Days = Annotated[int, Bounds(ge=1, le=3650)]
 
 

@@ -28,7 +28,9 @@ RECORDS: dict[str, dict[str, list[dict[str, Any]]]] = {
         {"message_id": "M-1", "thread_id": "TH-1", "from": "ann@example.com", "to": "me@example.com", "subject": SPOILABLE,
          "date": "2026-03-09T08:00:00Z", "body": f"Grüße aus {SPOILABLE}"},
     ]},
-    "helpdesk": {"tickets": [{"ticket_id": "T-1", "title": "SSL", "description": "证书 expired"}, {"ticket_id": "T-2", "title": "Key", "description": ""}]},
+    "helpdesk": {"tickets": [
+        {"ticket_id": "T-1", "title": "SSL", "description": "证书 expired"}, {"ticket_id": "T-2", "title": "Key", "description": ""},
+    ]},
     "kb": {"articles": [{"article_id": "KB-1", "title": "SSL 证书", "content": "Renew the certificate."}]},
 }
 GRADING = {

@@ -9,8 +9,8 @@ from typing import Any
 from state_model import COLUMNS, KEYS, Draft
 
 WORDS = (
-    "alpha", "beta", "Beta", "Zürich", "zurich", "café", "Ångström", "naïve", "证书", "证书过期", "SSL证书", "过期", "サーバー", "エラー", "ログイン", "로그인",
-    "오류", "인증서", "can't", "a-b", "AND", "NOT", 'say "hi"', "x*", "title:beta", "33", "3.5%", "(open", "😀", "Москва", "、", "的",
+    "alpha", "beta", "Beta", "Zürich", "zurich", "café", "Ångström", "naïve", "can't", "a-b", "AND", "NOT", 'say "hi"', "x*", "title:beta", "33", "3.5%",
+    "(open", "😀", "Москва", "证书", "证书过期", "SSL证书", "过期", "的", "、", "サーバー", "エラー", "ログイン", "로그인", "오류", "인증서",
 )
 BALANCES = ("33.00", "33", "-0.10", "-0.1", "1E+1", "10", "0.12345678901234567890", "12345678901234.1234567891", "0")
 LEAVES = (33, 33.0, Decimal("33.00"), 0.1, Decimal("0.10"), 1, 1.0, True, None, "文", "", -2, 1e3, 1000)
@@ -79,7 +79,7 @@ def some(rng: random.Random, table: str) -> dict[str, Any]:
 def stored(rng: random.Random, row: Mapping[str, Any]) -> dict[str, Any]:
     """Values as raw SQL writes them, JSON in any spelling."""
     raw = {name: int(value) if isinstance(value, bool) else value for name, value in row.items()}
-    for name in raw.keys() & {"extra", "tags"}:
+    for name in sorted(raw.keys() & {"extra", "tags"}):
         raw[name] = None if raw[name] is None else spelled(raw[name], rng)
     return raw
 
@@ -91,7 +91,7 @@ def make_step(rng: random.Random, draft: Draft, *, last: bool) -> dict[str, Any]
     free = [key for key in pool if key not in rows]
     taken = sorted(rows)
     do = rng.choices(list(_WEIGHTS), list(_WEIGHTS.values()))[0]
-    if do in {"insert", "orm_add"} and not free or do in _NEEDS_ROW and not taken:
+    if (do in {"insert", "orm_add"} and not free) or (do in _NEEDS_ROW and not taken):
         do = "upsert"
     step: dict[str, Any] = {"do": do, "table": table, "flush": not last or rng.random() < 0.7}
     if do in {"insert", "orm_add"}:

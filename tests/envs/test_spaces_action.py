@@ -4,14 +4,16 @@ import json
 import pickle
 from copy import deepcopy
 from random import Random
+from typing import Annotated
 
 import pytest
 from desk_samples import TOOLS, desk_world
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import AfterValidator, Field
 
 from cowork_gym.core.canonical import encode
-from cowork_gym.core.errors import UserError
+from cowork_gym.core.errors import ToolError, UserError
 from cowork_gym.core.messages import Message, ToolCall, call, final, message
 from cowork_gym.envs.sampling import sample_action, sample_arguments
 from cowork_gym.envs.spaces import ActionSpace
@@ -25,12 +27,22 @@ def space():
     return ActionSpace(TOOLS.values(), seed=11)
 
 
+def fits(tool, arguments):
+    try:
+        tool.validate(arguments)
+    except ToolError:
+        return False
+    return True
+
+
 def test_every_sample_is_valid_and_every_tool_is_sampled(space):
     samples = [space.sample() for _ in range(1000)]
     calls = [one for sample in samples for one in sample.tool_calls]
     for one in calls:
         TOOLS[one.name].validate(one.decoded())
-    assert {one.name for one in calls} == set(TOOLS)
+    drawable = {name for name, one in TOOLS.items() if any(fits(one, sample_arguments(one.parameters, Random(seed))) for seed in range(40))}
+    assert {one.name for one in calls} == drawable
+    assert len(drawable) > len(TOOLS) - 3
     assert all(sample in space for sample in samples)
     assert {len(sample.tool_calls) for sample in samples} == {0, 1, 2}
     assert 10 < sum(not sample.tool_calls for sample in samples) < 90
@@ -166,6 +178,45 @@ class Shapes(Service):
     @tool(Effect.READ)
     def many(self, day_ids: list[str], flag: bool = False) -> None:
         """Take a list of ids."""
+
+
+def _even(text: str) -> str:
+    if len(text) % 2:
+        raise ValueError("should have an even length")
+    return text
+
+
+def _code(text: str) -> str:
+    if not text.startswith("X"):
+        raise ValueError("should begin with X")
+    return text
+
+
+class Picky(Service):
+    """Arguments that must be more than their schema says."""
+
+    name = "picky"
+
+    @tool(Effect.READ)
+    def even(self, text: Annotated[str, AfterValidator(_even)]) -> None:
+        """Take a text of even length."""
+
+    @tool(Effect.READ)
+    def shown(self, text: Annotated[str, AfterValidator(_code), Field(examples=["X1", "X2"])]) -> None:
+        """Take a code, with examples."""
+
+    @tool(Effect.READ)
+    def hidden(self, text: Annotated[str, AfterValidator(_code)]) -> None:
+        """Take a code."""
+
+
+def test_samples_fit_what_schemas_do_not_say():
+    space = ActionSpace(Picky.tools().values(), seed=1)
+    samples = [space.sample() for _ in range(200)]
+    assert all(one in space for one in samples)
+    assert {one.name for sample in samples for one in sample.tool_calls} == {"picky_even", "picky_shown"}
+    assert {one.arguments["text"] for sample in samples for one in sample.tool_calls if one.name == "picky_shown"} == {"X1", "X2"}
+    assert not space.sample(mask=[0, 0, 1]).tool_calls
 
 
 def test_other_shapes_are_sampled_too():

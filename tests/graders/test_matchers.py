@@ -16,6 +16,8 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [  # matcher, what it matches, w
     ({"equals": {"a": [1], "b": 2}}, [{"b": 2.0, "a": [1]}], [{"a": [1]}, {"a": [1], "b": 2, "c": 3}, '{"a": [1], "b": 2}']),
     ({"number": 0}, [0, 0.0, "0", "0.00", Decimal("0")],
      ["", None, "NaN", "inf", float("nan"), float("inf"), '__import__("os").getpid()', False, []]),
+    ({"number": 33}, [33.0, "33"], [34, 32.99, "33.01"]),
+    ({"mentions_number": 33}, ["It is 33."], ["It is 34, or 32."]),
     ({"number": 33, "tolerance": 0.5}, [33, 32.5, "33.5", "$33.00"], [32.49, "33.51", "33 items", True, None]),
     ({"mentions_number": 1234.5}, ["That is $1,234.50."], ["1234", "INV-1234.5", 1234.5, None, ""]),
     ({"mentions_number": 10, "tolerance": 1}, ["about 9 or so"], ["about 8 or so"]),

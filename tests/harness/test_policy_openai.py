@@ -90,7 +90,7 @@ def test_a_server_that_goes_on_failing_is_a_fault(server, policy, status):
     assert policy.usage == Usage()
 
 
-def test_an_answer_that_does_not_come_is_a_fault(server, monkeypatch):
+def test_an_answer_that_does_not_come_is_a_fault(server):
     server.script = [Answer(late=True)] * 2
     with pytest.raises(Fault, match="no answer within") as caught:
         made(server, api_key=KEY, timeout=0.1, retries=1).act([REQUEST])
@@ -119,12 +119,10 @@ def test_a_loopback_server_needs_no_key(server, monkeypatch):
         made(server, base_url="https://models.example/v1")
 
 
-@pytest.mark.parametrize("options", [{"model": "other"}, {"base_url": "http://127.0.0.1:{port}/"}])
-def test_a_wrong_model_or_path_is_the_users_mistake(server, options):
-    if "base_url" in options:
-        options = {"base_url": server.url.removesuffix("/v1")}
-    with pytest.raises(UserError, match=r"/v1"):
-        made(server, api_key=KEY, **options).act([REQUEST])
+def test_a_wrong_model_or_path_is_the_users_mistake(server):
+    for options in ({"model": "other"}, {"base_url": server.url.removesuffix("/v1")}):
+        with pytest.raises(UserError, match=r"/v1"):
+            made(server, api_key=KEY, **options).act([REQUEST])
 
 
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "", "ftp://host/v1", "http://host:port/v1", "http:///v1"])
@@ -144,7 +142,8 @@ def test_without_the_library_the_text_says_how_to_get_it(monkeypatch):
 ])
 def test_a_cut_answer_is_an_invalid_action(server, policy, answer):
     server.script = [answer]
-    assert "token limit" in refused(policy.act([REQUEST]))
+    text = refused(policy.act([REQUEST]))
+    assert "token limit" in text and ("query" in text) == bool(answer.body["choices"][0]["message"].get("tool_calls"))
     assert policy.usage == Usage(11, 7)
 
 
@@ -211,7 +210,8 @@ def test_a_history_with_garbled_calls_is_still_accepted(server, policy):
 
 def test_prompted_tools_travel_as_text(server):
     policy = made(server, api_key=KEY, tool_format="prompted", temperature=0, max_tokens=50)
-    server.script = [says('Sure:\n```json\n{"name": "kb_search",\n "arguments": {"query": "x"}}\n```'), says("{'name': 'kb'}"), says('{"final": "Done."}')]
+    fenced = 'Sure:\n```json\n{"name": "kb_search",\n "arguments": {"query": "x"}}\n```'
+    server.script = [says(fenced), says("{'name': 'kb'}"), says('{"final": "Done."}')]
     first = policy.act([REQUEST])
     assert [(one.name, one.arguments, one.id) for one in first.tool_calls] == [("kb_search", {"query": "x"}, None)]
     history = [REQUEST, first, Message("tool", '{"results": []}', (), "call_1", "kb_search")]

@@ -98,7 +98,7 @@ class Check(Clause, ABC):
 
 def times(count: int) -> str:
     """A count as a reason says it: `once`, `3 times`."""
-    return {0: "never", 1: "once"}.get(count, f"{count} times")
+    return "once" if count == 1 else f"{count} times"
 
 
 def nearest_record(fields: Mapping[str, Matcher], records: Iterable[tuple[str, Row]]) -> tuple[str, str]:

@@ -40,7 +40,7 @@ class Number:
     """A number, or a text that consists of one, with a tolerance."""
 
     expected: Decimal
-    tolerance: Decimal = Decimal(0)
+    tolerance: Decimal
 
     def matches(self, value: Any) -> bool:
         """Whether the value is a number near enough; null, NaN and the empty text are no numbers."""
@@ -57,7 +57,7 @@ class MentionsNumber:
     """A text in which some number is the expected one."""
 
     expected: Decimal
-    tolerance: Decimal = Decimal(0)
+    tolerance: Decimal
 
     def matches(self, value: Any) -> bool:
         """Whether a number in the text is near enough."""

@@ -1,6 +1,7 @@
 """JSON schemas in which everything ends, for constrained decoding and for one-line signatures. Used by the prompted and the smol policy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 __all__ = ["action_schema", "bounded"]
@@ -30,10 +31,7 @@ def _bounded(schema: Any, defs: Schema, depth: int, length: int, items: int) -> 
     if not isinstance(schema, Mapping):
         return {"type": "string", "maxLength": length}
     defs = schema.get("$defs", defs)
-
-    def again(inner: Any) -> dict[str, Any]:
-        return _bounded(inner, defs, depth - 1, length, items)
-
+    again = partial(_bounded, defs=defs, depth=depth - 1, length=length, items=items)
     if "$ref" in schema:
         return again(defs.get(schema["$ref"].rsplit("/", 1)[-1]))
     if len(schema.get("allOf", ())) == 1:
@@ -44,6 +42,11 @@ def _bounded(schema: Any, defs: Schema, depth: int, length: int, items: int) -> 
         return {"anyOf": [again(one) for one in alternatives]}
     if isinstance(schema.get("type"), Sequence) and not isinstance(schema["type"], str):
         return {"anyOf": [again({**schema, "type": one}) for one in schema["type"]]}
+    return _typed(schema, again, length, items)
+
+
+def _typed(schema: Schema, again: Callable[[Any], dict[str, Any]], length: int, items: int) -> dict[str, Any]:
+    """A schema of one type; `again` bounds what is inside."""
     kind = schema.get("type", "object" if "properties" in schema else "string")
     if kind in _PLAIN:
         return {key: schema[key] for key in ("type", "minimum", "maximum") if key in schema}

@@ -57,6 +57,12 @@ class Completion(NamedTuple):
         """Whether the token limit ended it: then nothing in it may be executed."""
         return self.finish_reason == "length"
 
+    @property
+    def text(self) -> str:
+        """What the model wrote: the content, or else its thoughts, and its calls."""
+        calls = [f"{call.name} {call.wire()['function']['arguments']}" for call in self.message.tool_calls]
+        return "\n".join([self.message.content or self.reasoning, *calls]).strip()
+
 
 def read_completion(value: Any) -> Completion:
     """A decoded answer of `/chat/completions`.
@@ -92,7 +98,7 @@ def native_action(completion: Completion, history: Sequence[Message]) -> Action:
     message = completion.message
     if message.tool_calls:
         return _with_fresh_ids(message, history)
-    text = message.content or completion.reasoning
+    text = completion.text
     whole, begun = _whole_call(text), _MARKUP.search(text)
     if begun and not whole:
         return invalid("a tool call that cannot be read", text)

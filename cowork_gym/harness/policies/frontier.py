@@ -23,6 +23,12 @@ class Probe(NamedTuple):
     """None calls the tool without an id."""
 
     @property
+    def needed(self) -> Mapping[str, Any]:
+        """The schema of the arguments that cannot be left out."""
+        properties = {name: self.parameters["properties"][name] for name in self.parameters.get("required", ())}
+        return {**self.parameters, "properties": properties}
+
+    @property
     def texts(self) -> frozenset[str]:
         """The arguments that take free text."""
         return frozenset(name for name, form in self.parameters["properties"].items() if name != self.argument and _takes_text(form))

@@ -76,7 +76,7 @@ class OpenAIPolicy(Policy):
             completion = self._ask(history)
             self.usage = completion.usage
             if completion.cut:
-                return invalid("cut off at the token limit", completion.message.content or completion.reasoning)
+                return invalid("cut off at the token limit", completion.text)
             return native_action(completion, history) if self._native else read_action(completion.message.content or "")
         except _ContextFull:
             return invalid("the conversation no longer fits into the model's context", "")

@@ -42,7 +42,5 @@ class ReadEverythingPolicy(Policy):
 
 def _call(probe: Probe, request: str, generator: Random) -> ToolCall:
     """A call with no more than it needs. A text that it needs is the request: a search then finds what has any of its words."""
-    needed = probe.parameters.get("required", ())
-    properties = {name: form for name, form in probe.parameters["properties"].items() if name in needed}
-    sampled = sample_arguments({**probe.parameters, "properties": properties}, generator)
+    sampled = sample_arguments(probe.needed, generator)
     return probe.call({name: request if name in probe.texts else value for name, value in sampled.items()})

@@ -1,4 +1,4 @@
-"""What an agent has seen: the ids and texts in a conversation's tool results. For agents that try things without understanding them."""
+"""What an agent has seen: the ids and texts of a conversation. For agents that try things without understanding them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,13 +16,15 @@ class Seen:
         self.ids: dict[str, str] = {}
         """The field under which each id was first seen, by id."""
         self.texts: dict[str, None] = {}
-        """Every other text."""
+        """Every other text, the request included."""
         self._read = 0
 
     def read(self, history: Sequence[Message]) -> None:
         """Take in what is new in a conversation."""
         for one in history[self._read :]:
-            if one.role == "tool":
+            if one.role == "user":
+                self.texts.setdefault(one.content or "")
+            elif one.role == "tool":
                 for field, text in _strings("", decode(one.content or "null")):
                     if takes_id(field):
                         self.ids.setdefault(text, field)

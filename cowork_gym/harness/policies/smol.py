@@ -66,8 +66,7 @@ class SmolPolicy(Policy):
         except BrokenAnswer as error:
             raise Fault(Blame.MODEL_SERVER, self.name, str(error)) from None
         self.usage = completion.usage
-        text = completion.message.content or ""
-        return invalid("cut off at the token limit", text) if completion.cut else read_action(text)
+        return invalid("cut off at the token limit", completion.text) if completion.cut else read_action(completion.text)
 
 
 def _instructions(tools: Sequence[Mapping[str, Any]]) -> str:

@@ -41,14 +41,15 @@ class SprayPolicy(Policy):
         return message(None, *calls) if calls else final(self._everything(_LONGEST_ANSWER))
 
     def _call(self, probe: Probe) -> ToolCall:
-        sampled = sample_arguments(probe.parameters, self._generator, [*self._seen.ids])
+        parameters = probe.parameters if probe.id is not None else probe.needed  # a listing without filters shows the most
+        sampled = sample_arguments(parameters, self._generator, [*self._seen.ids])
         return probe.call({name: self._written() if name in probe.texts else value for name, value in sampled.items()})
 
     def _written(self) -> str:
         """A text for a tool: one that was read, or all of them."""
-        if self._seen.texts and self._generator.random() < 0.5:
+        if self._generator.random() < 0.5:
             return self._generator.choice([*self._seen.texts])
-        return self._everything(_LONGEST_TEXT) or "done"
+        return self._everything(_LONGEST_TEXT)
 
     def _everything(self, length: int) -> str:
         return "\n".join([*self._seen.ids, *self._seen.texts])[:length]

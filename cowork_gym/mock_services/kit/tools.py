@@ -4,10 +4,12 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import Any, NotRequired, TypeVar, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from cowork_gym.core.errors import ErrorKind, ToolError, nearest
@@ -64,7 +66,7 @@ class Tool:
         if not text:
             raise TypeError(f"{self.name} has no docstring: agents would not know what it does")
         self.description = text
-        hints = get_type_hints(function, include_extras=True)
+        hints = {name: _exact_in(hint) for name, hint in get_type_hints(function, include_extras=True).items()}
         signature = inspect.signature(function)
         self._parameters = [one for one in signature.parameters.values() if one.name != "self"]
         fields = {one.name: hints[one.name] if one.default is one.empty else NotRequired[hints[one.name]] for one in self._parameters}
@@ -115,7 +117,7 @@ class Tool:
             return f"argument {at!r} is missing"
         if error["type"] == "value_error":
             return f"argument {at!r} {error['msg'].removeprefix('Value error, ')}"
-        given = repr(error["input"])
+        given = str(error["input"]) if isinstance(error["input"], Decimal) else repr(error["input"])
         return f"argument {at!r}: {error['msg'][:1].lower()}{error['msg'][1:]}, not {given[:60] + '…' if len(given) > 60 else given}"
 
     def __repr__(self) -> str:
@@ -133,6 +135,21 @@ def declared_tools(owner: type) -> list[Callable[..., Any]]:
 def given(**arguments: Any) -> dict[str, Any]:
     """The optional arguments that the agent gave: those that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _exact_in(hint: Any) -> Any:
+    """A type whose floats are also taken as the exact decimals that JSON is read as; everything else stays strict."""
+    parts, origin = get_args(hint), get_origin(hint)
+    if hint is float or (origin is Annotated and parts[0] is float):
+        return Annotated[(hint, BeforeValidator(_as_float))]
+    inner = tuple(_exact_in(one) for one in parts)
+    if inner == parts or origin in (Annotated, Literal):
+        return hint
+    return Union[inner] if origin in (Union, UnionType) else origin[inner]  # noqa: UP007 - its members are known at run time only
+
+
+def _as_float(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -1,0 +1,1 @@
+"""What `cowork new` writes: files by path, with `$name` and its forms to be filled in."""
