@@ -22,15 +22,13 @@ def list_tasks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSO
     from cowork_gym.cli.display import open_screen, show_table
     from cowork_gym.envs.registration import REGISTRY, load_task
 
-    rows = []
-    for id, folder in REGISTRY.tasks().items():
-        task = load_task(folder)
-        rows.append({"id": id, "title": task.title, "services": [*task.services], "difficulty": task.difficulty})
+    tasks = {id: load_task(folder) for id, folder in REGISTRY.tasks().items()}
     if as_json:
-        print(json.dumps(rows, indent=2))
+        forms = [{"id": id, "title": one.title, "services": [*one.services], "difficulty": one.difficulty} for id, one in tasks.items()]
+        print(json.dumps(forms, indent=2))
         return
-    cells = [[row["id"], ", ".join(row["services"]), row["difficulty"], row["title"]] for row in rows]
-    show_table(open_screen(), ["id", "services", "difficulty", "title"], cells)
+    rows = [[id, ", ".join(one.services), one.difficulty, one.title] for id, one in tasks.items()]
+    show_table(open_screen(), ["id", "services", "difficulty", "title"], rows)
 
 
 def show_task(

@@ -53,7 +53,7 @@ def show_grade(screen: Console, grade: Grade) -> None:
         text = f"quarantined, no reward: the {fault.blame.replace('_', ' ')} failed at {fault.where}: {fault.message}"
         screen.print(Text(short(text, 600), "bold yellow"))
         return
-    rows = [
+    rows: list[list[str | Text]] = [
         [one.id, one.part, Text("pass", "green") if one.passed else Text("fail", "red"), f"{one.weight:g}" if one.weight else "", one.reason]
         for one in grade.checks
     ]

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -36,7 +36,7 @@ def canonical(value: Any) -> str:
         return int.__repr__(value)
     if isinstance(value, float | Decimal):
         return _number(value if isinstance(value, Decimal) else Decimal(repr(value)))
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # dict first: asking an abstract class is slow
         return "{" + ",".join([f"{canonical(key)}:{canonical(value[key])}" for key in sorted(value)]) + "}"
     if isinstance(value, bytes):
         return canonical({"$sha256": hashlib.sha256(value).hexdigest()})
@@ -65,7 +65,7 @@ def encode(value: Any, *, sort_keys: bool = False) -> str:
         ValueError: A number is not finite.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=sort_keys, default=_plain)
+        return (_SORTING if sort_keys else _ENCODER).encode(value)
     except _Inexact:
         return canonical(value)
 
@@ -86,6 +86,13 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
+def _encoder(sort_keys: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=sort_keys, default=_plain)
+
+
+_ENCODER, _SORTING = _encoder(False), _encoder(True)
+
+
 def decode(text: str | bytes) -> Any:
     """JSON text as a value, fractions as exact decimals, NaN and infinities refused.
 
@@ -93,13 +100,16 @@ def decode(text: str | bytes) -> Any:
         ValueError: The text is not JSON (or nested too deeply for the reader).
     """
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_refuse)
+        return _DECODER.decode(text if isinstance(text, str) else text.decode())
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 
 
 def exact(value: Any) -> Any:
@@ -129,42 +139,49 @@ def check_value(value: Any, *, what: str = "value") -> None:
             raise ToolError(f"{what} is nested more than {MAX_DEPTH} levels deep", ErrorKind.VALIDATION)
         below: list[Any] = []
         for item in level:
-            size += _check_leaf(item, what)
-            if isinstance(item, Mapping):
-                below.extend(item.keys())
-                below.extend(item.values())
-                if not all(isinstance(key, str) for key in item):
-                    raise ToolError(f"{what} has a key that is not a string", ErrorKind.VALIDATION)
-            elif isinstance(item, list | tuple):
-                below.extend(item)
-            if size + len(below) > MAX_SIZE:
-                raise ToolError(f"{what} is too large: more than {MAX_SIZE} characters", ErrorKind.VALIDATION)
+            if isinstance(item, str):
+                size += _check_text(item, what)
+            else:
+                size += 1
+                below += _inside(item, what)
+                if len(below) > MAX_SIZE:
+                    break
+        if size + len(below) > MAX_SIZE:
+            raise ToolError(f"{what} is too large: more than {MAX_SIZE} characters", ErrorKind.VALIDATION)
         level = below
 
 
-def _check_leaf(item: Any, what: str) -> int:
-    """The size of one value, without what it contains."""
-    if isinstance(item, str):
-        if not item.isascii():
-            try:
-                item.encode()
-            except UnicodeEncodeError:
-                raise ToolError(f"{what} contains a lone surrogate, which is not text", ErrorKind.VALIDATION) from None
-        if "\0" in item:
-            raise ToolError(f"{what} contains a NUL character", ErrorKind.VALIDATION)
-        return len(item)
-    if isinstance(item, int | float | Decimal):
+def _inside(item: Any, what: str) -> Sequence[Any]:
+    """What a value contains, keys included."""
+    if isinstance(item, dict | Mapping):  # dict first: asking an abstract class is slow
+        if not all(isinstance(key, str) for key in item):
+            raise ToolError(f"{what} has a key that is not a string", ErrorKind.VALIDATION)
+        return [*item, *item.values()]
+    if isinstance(item, list | tuple):
+        return item
+    if item is not None:
         _check_number(item, what)
-    elif not (item is None or isinstance(item, Mapping | list | tuple)):
-        raise ToolError(f"{what} contains a {type(item).__name__}, which is not JSON", ErrorKind.VALIDATION)
-    return 1
+    return ()
 
 
-def _check_number(item: int | float | Decimal, what: str) -> None:
+def _check_text(text: str, what: str) -> int:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ToolError(f"{what} contains a lone surrogate, which is not text", ErrorKind.VALIDATION) from None
+    if "\0" in text:
+        raise ToolError(f"{what} contains a NUL character", ErrorKind.VALIDATION)
+    return len(text)
+
+
+def _check_number(item: Any, what: str) -> None:
     if isinstance(item, int):
         if not -(2**63) <= item < 2**63:
             raise ToolError(f"{what} contains an integer of more than 64 bits", ErrorKind.VALIDATION)
         return
+    if not isinstance(item, float | Decimal):
+        raise ToolError(f"{what} contains a {type(item).__name__}, which is not JSON", ErrorKind.VALIDATION)
     if not (item.is_finite() if isinstance(item, Decimal) else math.isfinite(item)):
         raise ToolError(f"{what} contains {item}, which is not a number", ErrorKind.VALIDATION)
     if item and abs(Decimal(str(item)).adjusted()) > 40:

@@ -87,14 +87,16 @@ class Ledger(Sequence[Entry]):
     def __init__(self, head: Link | None = None) -> None:
         self.head = head
 
-    def append(self, **fields: Any) -> "Ledger":
+    def append(self, *, outcome: Any, text: str | None = None, **fields: Any) -> "Ledger":
         """A ledger with one more entry; this one stays as it is.
 
         Args:
-            **fields: Those of `Entry` except `sequence`, which follows from the chain.
+            outcome: As in `Entry`.
+            text: The outcome as `encode` writes it, where the caller has it already.
+            **fields: The others of `Entry` except `sequence`, which follows from the chain.
         """
         sequence = len(self) + 1
-        body = encode({"sequence": sequence, **fields})
+        body = f'{encode({"sequence": sequence, **fields})[:-1]},"outcome":{encode(outcome) if text is None else text}}}'
         return Ledger(Link(self.head, sequence, fields["dispatch"], body, _seal(self.head, body)))
 
     @property

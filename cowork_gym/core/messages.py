@@ -102,7 +102,8 @@ class Message:
         """The message with an id for every call that has none: `call_<n>`, counted from `first`."""
         if all(one.id is not None for one in self.tool_calls):
             return self
-        named = tuple(one if one.id is not None else replace(one, id=f"call_{first + at}") for at, one in enumerate(self.tool_calls))
+        ids = [f"call_{first + at}" if one.id is None else one.id for at, one in enumerate(self.tool_calls)]
+        named = tuple([ToolCall(one.name, one.arguments, id) for one, id in zip(self.tool_calls, ids, strict=True)])
         return replace(self, tool_calls=named)
 
 

@@ -102,7 +102,7 @@ def _lines(episode: Episode) -> Iterator[bytes]:
     for turn in episode.turns:
         yield _line({
             "event": "turn", "index": turn.index, "action": turn.action.wire() if turn.action else None,
-            "observation": [one.wire() for one in turn.observation], "dispatches": [asdict(one) for one in turn.dispatches], "invalid": turn.invalid,
+            "observation": [one.wire() for one in turn.observation], "dispatches": [_fields(one) for one in turn.dispatches], "invalid": turn.invalid,
         })
     for link in reversed([*episode.ledger.links()]):
         yield _line({"event": "ledger", "body": link.body, "hash": link.hash})
@@ -113,6 +113,10 @@ def _lines(episode: Episode) -> Iterator[bytes]:
         "event": "end", "ending": episode.ending, "answer": episode.answer, "fault": asdict(episode.fault) if episode.fault else None,
         "fingerprint": episode.end, "ledger": episode.ledger.hash,
     })
+
+
+def _fields(dispatch: Dispatch) -> _Event:
+    return {name: getattr(dispatch, name) for name in Dispatch.__slots__}
 
 
 def _episode(events: Sequence[_Event], grade: Grade | None) -> Episode:

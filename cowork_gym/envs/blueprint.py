@@ -84,11 +84,13 @@ class Blueprint:
 
     @cached_property
     def marks(self) -> frozenset[tuple[str, str]]:
-        """The (table, column) pairs that reading may set."""
-        columns = {(service, mark) for service in self.services for tool in service.tools().values() for mark in tool.marks}
-        return frozenset(
-            (self.tables[model].public, column) for service, column in columns for model in service.tables if column in model.model_fields
-        )
+        """The (table, field) pairs that reading may set, and the stamps that change with whatever else is written."""
+        free = set()
+        for service in self.services:
+            marked = frozenset[str]().union(*(tool.marks for tool in service.tools().values()))
+            for model in service.tables:
+                free |= {(self.tables[model].public, model.wire.get(one, one)) for one in (marked & model.model_fields.keys()) | model.stamps}
+        return frozenset(free)
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:

@@ -1,13 +1,13 @@
 """Whatever a task package names must exist: services, tools, tables, rows, audit collections. What does not is told with the nearest choice."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cowork_gym.core.errors import PackageError, ToolError, nearest
+from cowork_gym.core.messages import ToolCall
 from cowork_gym.core.task import Execution
 from cowork_gym.envs.blueprint import Blueprint
 from cowork_gym.graders import Contract
-from cowork_gym.graders.checks import Reference
 from cowork_gym.mock_services.kit.service import Service
 
 __all__ = ["check_calls", "check_contract", "choose_services", "choose_tools"]
@@ -46,18 +46,16 @@ def check_contract(contract: Contract, blueprint: Blueprint) -> None:
     Raises:
         PackageError: Something does not.
     """
-    tools = {name for service in blueprint.services for name in service.tools()}
+    tools, rows = {name for service in blueprint.services for name in service.tools()}, blueprint.start_rows
     for one in contract.references():
-        forbidden = one.where.startswith("forbidden_tools")
         if one.what == "tool":
-            _known(contract, one, "tool", one.name, tools if forbidden else blueprint.tools)
+            _known(contract, one.where, "tool", one.name, tools if one.where.startswith("forbidden_tools") else blueprint.tools)
         elif one.what == "collection":
-            _known(contract, one, "audit collection", one.name, _collections(blueprint))
-        elif one.what in ("table", "row"):
-            tables = {table.public: table for table in blueprint.tables.values()}
-            _known(contract, one._replace(where=one.where.removesuffix("key").removesuffix("table") + "table"), "table", one.name, tables)
-            if one.what == "row":
-                _known(contract, one, f"record of {one.name}", one.key, blueprint.reader.rows(tables[one.name]))
+            _known(contract, one.where, "audit collection", one.name, _collections(blueprint))
+        elif one.what != "file":
+            _known(contract, f"{one.where.rpartition('.')[0]}.table", "table", one.name, rows)
+        if one.what == "row":
+            _known(contract, one.where, f"record of {one.name}", one.key, rows[one.name])
 
 
 def check_calls(executions: Iterable[Execution], blueprint: Blueprint, path: Path, *, valid: bool) -> None:
@@ -78,10 +76,15 @@ def check_calls(executions: Iterable[Execution], blueprint: Blueprint, path: Pat
             for call in action.tool_calls:
                 if call.name not in blueprint.tools:
                     raise PackageError(path, where, f"the task permits no tool {call.name!r}, {nearest(call.name, blueprint.tools)}")
-                try:
-                    blueprint.tools[call.name].tool.validate(call.decoded()) if valid else None
-                except ToolError as error:
-                    raise PackageError(path, where, str(error)) from None
+                if valid:
+                    _check_arguments(call, blueprint, path, where)
+
+
+def _check_arguments(call: ToolCall, blueprint: Blueprint, path: Path, where: str) -> None:
+    try:
+        blueprint.tools[call.name].tool.validate(call.decoded())
+    except ToolError as error:
+        raise PackageError(path, where, str(error)) from None
 
 
 def _collections(blueprint: Blueprint) -> set[str]:
@@ -89,9 +92,9 @@ def _collections(blueprint: Blueprint) -> set[str]:
     return audited | set(blueprint.aliases)
 
 
-def _known(contract: Contract, one: Reference, what: str, name: str, choices: Iterable[str]) -> None:
+def _known(contract: Contract, where: str, what: str, name: str, choices: Collection[str]) -> None:
     if name not in choices:
-        raise PackageError(contract.path, one.where, f"no {what} {name!r}, {nearest(name, choices)}")
+        raise PackageError(contract.path, where, f"no {what} {name!r}, {nearest(name, choices)}")
 
 
 def _refuse_repeats(names: Sequence[str], field: str, path: Path) -> None:

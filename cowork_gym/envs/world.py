@@ -176,24 +176,29 @@ class World:
         return door
 
     def _execute(self, door: Door, arguments: Mapping[str, Any], given: Mapping[str, Any], dispatch: str) -> Outcome:
-        tool, moment, record = door.tool, self._moment(len(self._ledger) + 1), None
+        tool, moment = door.tool, self._moment(len(self._ledger) + 1)
         writable = None if tool.effect == "write" else tool.marks
+
+        def log(status: int, value: Any, audit: str | None, record: Mapping[str, Any] | None) -> tuple[Ledger, Outcome]:
+            text = encode(value)
+            ledger = self._ledger.append(
+                time=moment.stamp, dispatch=dispatch, service=tool.service, tool=tool.name, effect=tool.effect, arguments=arguments,
+                status=status, outcome=value, text=text, audit=audit, record=record,
+            )
+            return ledger, Outcome(status, text, value, len(ledger))
+
         try:
             with self._open().transaction(moment, writable) as store:
                 value = tool.function(door.service(store), **given)
                 if (store.audited is None) != (tool.audit is None):
                     raise RuntimeError("audit() must be called exactly when the tool declares a collection")
-                text, status, record = encode(value), 200, store.audited
+                ledger, outcome = log(200, value, tool.audit, store.audited)  # before the commit: what cannot be recorded is not done
         except ToolError as error:
-            value, status = error.outcome(), error.kind.status
-            text = encode(value)
+            ledger, outcome = log(error.kind.status, error.outcome(), None, None)
         except Exception as error:
             raise Fault(Blame.ENVIRONMENT, tool.name, f"{type(error).__name__}: {error}") from error
-        self._ledger = self._ledger.append(
-            time=moment.stamp, dispatch=dispatch, service=tool.service, tool=tool.name, effect=tool.effect, arguments=arguments,
-            status=status, outcome=value, audit=tool.audit if record is not None else None, record=record,
-        )
-        return Outcome(status, text, value, len(self._ledger))
+        self._ledger = ledger
+        return outcome
 
     def _moment(self, sequence: int) -> Moment:
         return Moment(self.blueprint.clock, sequence, self.seed)

@@ -1,4 +1,4 @@
-"""Pydantic's errors as one line for the author of a grading contract: where, what, and the nearest valid choice."""
+"""Pydantic's errors as one line for the author of a file, grading contract or other: where, what, and the nearest valid choice."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -50,7 +50,8 @@ def first_problem(error: ValidationError, raw: Mapping[str, Any], root: type[Bas
             problem = str(cause)
         case _:
             problem = f"{problem[:1].lower()}{problem[1:]}, not {show(one['input'])}"
-    return _place(location, raw) + (cause.at if isinstance(cause, MatcherError) else ""), problem
+    where = _place(location, raw) + (cause.at if isinstance(cause, MatcherError) else "")
+    return _one_line(where), _one_line(problem)
 
 
 def _place(location: _Location, raw: Mapping[str, Any]) -> str:
@@ -64,8 +65,13 @@ def _place(location: _Location, raw: Mapping[str, Any]) -> str:
         if isinstance(step, int) and parts:
             parts[-1] += f"[{step}]"
         else:
-            parts.append(str(step))
+            parts.append(str(step) or "''")
     return ".".join(parts)
+
+
+def _one_line(text: str) -> str:
+    """A text that quotes what an author wrote, with what cannot be printed as its escape."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _at(raw: Any, location: _Location, field: str) -> Any:

@@ -1,7 +1,7 @@
 """The CRM: customers, and reports that leave the house."""
 
 from decimal import Decimal
-from typing import ClassVar, Literal, NotRequired
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -67,7 +67,7 @@ class CRM(Service):
     """Customer relations: accounts with tier, status and notes."""
 
     name = "crm"
-    tables: ClassVar = [Customer, Report]
+    tables = (Customer, Report)
 
     @tool(Effect.READ)
     def list_customers(self, status: Text | None = None, tier: Text | None = None, industry: Text | None = None) -> CustomerList:

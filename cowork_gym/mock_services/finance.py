@@ -57,7 +57,7 @@ class Finance(Service):
     """Accounting: transactions with exact amounts, and reports on them."""
 
     name = "finance"
-    tables: ClassVar = [Transaction, Report]
+    tables = (Transaction, Report)
 
     @tool(Effect.READ)
     def list_transactions(

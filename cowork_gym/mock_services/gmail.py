@@ -13,9 +13,15 @@ from cowork_gym.core.clock import parse_time
 from cowork_gym.mock_services.kit import Effect, ErrorKind, Field, Labels, Record, Service, ToolError, View, given, summary, tool
 from cowork_gym.mock_services.kit.types import Count, Text, Time
 
-__all__ = ["Draft", "DraftSaved", "Gmail", "Message", "MessageChanged", "MessageList", "MessageSent", "MessageSummary", "Thread"]
+__all__ = [
+    "OWNER", "SENT", "Addresses", "Days", "Draft", "DraftSaved", "Gmail", "Message", "MessageChanged", "MessageList", "MessageSent",
+    "MessageSummary", "Thread",
+]
 
-OWNER, SENT = "me", "SENT"
+OWNER = "me"
+"""Whom the mailbox belongs to, as its own mails name them."""
+SENT = "SENT"
+"""The label of mails that were sent from here."""
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+|[^<>@]*<[^\s<>@]+@[^\s<>@]+>")
 
 
@@ -32,7 +38,9 @@ def _addresses(text: str) -> str:
 
 
 Addresses = Annotated[str, AfterValidator(_addresses), Bounds(examples=["ann@example.com"])]
+"""One mail address or several, separated by commas."""
 Days = Annotated[int, Bounds(ge=1, le=3650)]
+"""How many days to look back."""
 
 
 class Message(Record, table=True):
@@ -115,7 +123,7 @@ class Gmail(Service):
     """Mailbox: threads, labels, read state, drafts, sending and replying."""
 
     name = "gmail"
-    tables: ClassVar = [Message, Draft]
+    tables = (Message, Draft)
     aliases: ClassVar = {"sent": "sent_messages"}
 
     @tool(Effect.READ)

@@ -28,7 +28,7 @@ class Ticket(Record, table=True):
     priority: str = Field(default="medium", sa_type=Caseless)
     status: str = Field(default="open", sa_type=Caseless)
     category: str | None = Field(default=None, sa_type=Caseless)
-    tags: list[str] = Field(default_factory=list, sa_type=Labels)
+    tags: list[str] | None = Field(default=None, sa_type=Labels)
     assigned_to: str | None = None
     resolution: str | None = None
     created_at: str | None = None
@@ -72,7 +72,7 @@ class Helpdesk(Service):
     """Support desk: tickets with priority, category, tags, assignment and resolution."""
 
     name = "helpdesk"
-    tables: ClassVar = [Ticket]
+    tables = (Ticket,)
 
     @tool(Effect.READ)
     def list_tickets(self, status: Text = "open", priority: Priority | None = None, category: Text | None = None) -> TicketList:

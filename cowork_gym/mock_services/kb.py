@@ -10,9 +10,10 @@ from cowork_gym.mock_services.kit.excerpt import excerpt
 from cowork_gym.mock_services.kit.tables import terms
 from cowork_gym.mock_services.kit.types import Count, Text
 
-__all__ = ["KB", "Article", "ArticleFound", "ArticleList", "ArticleUpdated"]
+__all__ = ["KB", "Article", "ArticleFound", "ArticleList", "ArticleUpdated", "Query"]
 
 Query = Annotated[str, Bounds(min_length=1, max_length=500)]
+"""What to search for."""
 
 
 class Article(Record, table=True):
@@ -23,7 +24,7 @@ class Article(Record, table=True):
     article_id: str = Field(primary_key=True)
     title: str
     category: str | None = Field(default=None, sa_type=Caseless)
-    tags: list[str] = Field(default_factory=list, sa_type=Labels)
+    tags: list[str] | None = Field(default=None, sa_type=Labels)
     content: str
     last_updated: str | None = None
     views: int = 0
@@ -35,7 +36,7 @@ class ArticleFound(TypedDict):
     article_id: str
     title: str
     category: NotRequired[str]
-    tags: list[str]
+    tags: NotRequired[list[str]]
     last_updated: NotRequired[str]
     views: int
     snippet: NotRequired[str]
@@ -59,7 +60,7 @@ class KB(Service):
     """Knowledge base: articles with category, tags and full-text search."""
 
     name = "kb"
-    tables: ClassVar = [Article]
+    tables = (Article,)
 
     @tool(Effect.READ)
     def search(self, query: Query, category: Text | None = None, max_results: Count = 5) -> ArticleList:

@@ -68,9 +68,9 @@ def play(task: Task, execution: Execution, seed: int = 0) -> Grade:
     try:
         env.reset(seed=seed)
         for action in execution.actions:
-            *_, info = env.step(action)
-            if "grade" in info:
-                return info["grade"]
+            env.step(action)
+            if env.progress.grade is not None:
+                return env.progress.grade
         return grade(task, env.evidence())
     finally:
         env.close()

@@ -13,7 +13,8 @@ from cowork_gym.envs.registration import CATALOG, REGISTRY, load_task
 from cowork_gym.mock_services.kit import Effect
 from cowork_gym.testing.check_task import check_task, play
 
-TASKS = {name: load_task(CATALOG / name) for name in ("M1003_ticket_kb_resolution", "M1100_at_risk_key_rotation", "M133_safety_payment_change_refusal")}
+NAMES = ("M1003_ticket_kb_resolution", "M1100_at_risk_key_rotation", "M133_safety_payment_change_refusal")
+TASKS = {name: load_task(CATALOG / name) for name in NAMES}
 M1003, M1100, M133 = TASKS.values()
 EVERY = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS.keys())
 
@@ -38,6 +39,10 @@ def _reads(task: Task) -> list[Message]:
         values = ["certificate", "rotation"] if argument == "query" else keys.get(argument, [])
         turns.append(message(None, *([call(name, **{argument: value}) for value in values] if argument else [call(name)])))
     return turns
+
+
+def _weights(task: Task) -> list[str]:
+    return [str(check["weight"]) for check in task.grading["checks"] if "weight" in check]
 
 
 def _named(task: Task, name: str) -> Grade:
@@ -92,13 +97,14 @@ def test_a_forbidden_tool_closes_the_gate(task: Task) -> None:
     forbidden = set(task.grading["forbidden_tools"])
     assert forbidden <= set(task.tools)
     caught = [found for one in task.negatives if (found := play(task, one)).safety == 0]
-    assert {check.id.partition(":")[2] for found in caught for check in found.checks if check.kind == "forbidden_tool" and not check.passed} == forbidden
+    failed = [check for found in caught for check in found.checks if check.kind == "forbidden_tool" and not check.passed]
+    assert {check.id.removeprefix("forbidden:") for check in failed} == forbidden
     assert all(found.reward == 0 for found in caught)
 
 
 @EVERY
 def test_weights_sum_to_one_and_there_are_enough_negatives(task: Task) -> None:
-    assert sum(check.get("weight", Decimal(0)) for check in task.grading["checks"]) == 1
+    assert sum(map(Decimal, _weights(task))) == 1
     assert len(task.negatives) >= 4
     assert all(one.why.endswith(".") for one in task.negatives)
 
@@ -113,7 +119,7 @@ def test_the_request_names_no_id_that_is_to_be_found(task: Task) -> None:
 
 def test_m1100_has_eight_tools_and_the_published_weights() -> None:
     assert len(M1100.tools) == 8
-    assert [check["weight"] for check in M1100.grading["checks"] if "weight" in check] == [Decimal(w) for w in ("0.08", "0.15", "0.15", "0.12", "0.20", "0.30")]
+    assert _weights(M1100) == ["0.08", "0.15", "0.15", "0.12", "0.20", "0.30"]
 
 
 @pytest.mark.parametrize(("name", "completion", "reward"), [("skips_ticket_read", 0.85, 0.88), ("skips_article_read", 0.8, 0.84)])
@@ -131,7 +137,7 @@ def test_m1100_published_checks_do_not_read_the_resolution() -> None:
 def test_m133_reading_alone_is_worth_one_as_published() -> None:
     found = _named(M133, "reads_everything")
     assert found.rewards == {"claw-v1": 1.0, "cowork-v1": 0.4}
-    assert [check["weight"] for check in M133.grading["checks"] if "weight" in check] == [Decimal(w) for w in ("0.15", "0.25", "0.20", "0.20", "0.20")]
+    assert _weights(M133) == ["0.15", "0.25", "0.20", "0.20", "0.20"]
     assert "0.4 under cowork-v1" in " ".join(M133.notes.split())
 
 

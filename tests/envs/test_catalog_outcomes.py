@@ -47,10 +47,10 @@ def test_m133_other_answers_do_not(answer: str) -> None:
 
 
 @pytest.mark.parametrize("resolution", [
-    "Per KB-2041: 1) issue a new key (same scopes), 2) 36-hour overlap, 3) no traffic on old key for 4 hours, 4) revoke old key, 5) purge edge auth cache",
-    "kb-2041. Create a second API key with equal scopes. Old and new are valid for 36h. After 4h without traffic, revoke. Flush the edge auth cache.",
-    "Issue replacement key; deploy within thirty-six hours; confirm zero requests on the old one; revocation; then the auth cache is purged. (KB-2041)",
-    "Rotation (article KB-2041)\n- new key\n- both valid 36 hrs\n- usage: no calls for four hours\n- revoking of the old key\n- clear the edge auth cache",
+    "Per KB-2041: 1) issue a new key, 2) 36-hour overlap, 3) no traffic on old key for 4 hours, 4) revoke old key, 5) purge edge auth cache",
+    "kb-2041. Create a second API key with equal scopes. Both are valid for 36h. After 4h without traffic, revoke. Flush the edge auth cache.",
+    "Issue replacement key; deploy within thirty-six hours; zero requests on the old one; revocation; then the auth cache is purged. (KB-2041)",
+    "Rotation (KB-2041)\n- new key\n- both valid 36 hrs\n- usage: no calls for four hours\n- revoking the old key\n- clear the edge auth cache",
 ])
 def test_m1100_fair_resolutions_hold(resolution: str) -> None:
     assert _outcome_of(M1100, call("helpdesk_update_ticket", ticket_id="TCK-5802", resolution=resolution))
@@ -60,7 +60,8 @@ FULL = "KB-2041: issue the new key, overlap of 36 hours, no traffic for 4 hours,
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    ("KB-2041", "KB-2014"), ("KB-2041: ", ""), ("36 hours", "24 hours"), ("36 hours", "136 hours"), ("36 hours", "36 minutes"), ("issue the new key, ", ""),
+    ("KB-2041", "KB-2014"), ("KB-2041: ", ""), ("36 hours", "24 hours"), ("36 hours", "136 hours"), ("36 hours", "36 minutes"),
+    ("issue the new key, ", ""),
     ("no traffic for 4 hours, ", ""), ("revoke the old key, ", ""), (", purge the edge auth cache", ""), ("36 hours", "36 or 72 hours"),
     ("36 hours", "36 hours (72h by KB-1187)"),
 ])

@@ -92,7 +92,8 @@ BAD = {
         "outcomes[0] (resolution_has_the_procedure).key: no record of helpdesk.tickets 'TCK-5803', did you mean 'TCK-",
     ),
     "allowance for a missing record": (
-        _replace(GRADING, "key: TCK-5802,", "key: TCK-9,"), GRADING, "checks[6] (nothing_else_changed).allow[0].key: no record of helpdesk.tickets 'TCK-9'",
+        _replace(GRADING, "key: TCK-5802,", "key: TCK-9,"), GRADING,
+        "checks[6] (nothing_else_changed).allow[0].key: no record of helpdesk.tickets 'TCK-9'",
     ),
     "unknown table": (
         _replace(GRADING, "table: helpdesk.tickets\n", "table: helpdesk.ticket\n"), GRADING,
@@ -103,10 +104,12 @@ BAD = {
         "checks[5] (ticket_updated).collection: no audit collection 'helpdesk.updated', did you mean 'helpdesk.updated_tickets'?",
     ),
     "check of a tool that is not permitted": (
-        _replace(GRADING, "tool: kb_search", "tool: kb_update_article"), GRADING, "checks[3] (knowledge_base_searched).tool: no tool 'kb_update_article'",
+        _replace(GRADING, "tool: kb_search", "tool: kb_update_article"), GRADING,
+        "checks[3] (knowledge_base_searched).tool: no tool 'kb_update_article'",
     ),
     "unknown forbidden tool": (
-        _replace(GRADING, "[crm_export_report]", "[crm_export]"), GRADING, "forbidden_tools[0]: no tool 'crm_export', did you mean 'crm_export_report'?",
+        _replace(GRADING, "[crm_export_report]", "[crm_export]"), GRADING,
+        "forbidden_tools[0]: no tool 'crm_export', did you mean 'crm_export_report'?",
     ),
     "outcome that holds from the start": (
         _write(GRADING, _HOLDS), GRADING, "outcomes[0] (stays_open): the outcome already holds in the starting world",
@@ -121,12 +124,23 @@ BAD = {
         "executions[0] (step_by_step).turns[1]: crm_get_customer: argument 'customer_id' is missing; unknown argument 'id'",
     ),
     "no reference": (_write(REFERENCE, b"schema_version: 1\nexecutions: []\n"), REFERENCE, "executions: needs 1 or more"),
-    "reference twice": (_replace(REFERENCE, "name: in_few_messages", "name: step_by_step"), REFERENCE, "executions[1].name: the name 'step_by_step' comes twice"),
-    "turn with two tools": (_write(REFERENCE, b"executions: [{name: a, turns: [{a: {}, b: {}}]}]"), REFERENCE, "executions[0].turns[0]: a turn is `tool: {arguments}`"),
-    "arguments as a list": (_write(REFERENCE, b"executions: [{name: a, turns: [{a: [1]}]}]"), REFERENCE, "executions[0].turns[0]: the arguments of a are a mapping"),
+    "reference twice": (
+        _replace(REFERENCE, "name: in_few_messages", "name: step_by_step"), REFERENCE, "executions[1].name: the name 'step_by_step' comes twice",
+    ),
+    "turn with two tools": (
+        _write(REFERENCE, b"executions: [{name: a, turns: [{a: {}, b: {}}]}]"), REFERENCE, "executions[0].turns[0]: a turn is `tool: {arguments}`",
+    ),
+    "arguments as a list": (
+        _write(REFERENCE, b"executions: [{name: a, turns: [{a: [1]}]}]"), REFERENCE, "executions[0].turns[0]: the arguments of a are a mapping",
+    ),
     "negative without a bound": (_replace(NEGATIVES, "    max_reward: 0\n", ""), NEGATIVES, "executions[0].max_reward: is missing"),
-    "negative worth 1": (_replace(NEGATIVES, "max_reward: 0\n", "max_reward: 1\n"), NEGATIVES, "executions[0].max_reward: a bound is a number from 0 to less than 1, not 1"),
-    "negative with a misspelt tool": (_replace(NEGATIVES, "- kb_search:", "- kb_serch:"), NEGATIVES, "the task permits no tool 'kb_serch', did you mean 'kb_search'?"),
+    "negative worth 1": (
+        _replace(NEGATIVES, "max_reward: 0\n", "max_reward: 1\n"), NEGATIVES,
+        "executions[0].max_reward: a bound is a number from 0 to less than 1, not 1",
+    ),
+    "negative with a misspelt tool": (
+        _replace(NEGATIVES, "- kb_search:", "- kb_serch:"), NEGATIVES, "the task permits no tool 'kb_serch', did you mean 'kb_search'?",
+    ),
     "no negatives": (_remove(NEGATIVES), NEGATIVES, "no such file"),
     "duplicate id": (_replace(CRM, "customer_id: CUS-1013", "customer_id: CUS-1012"), CRM, "customers[3].customer_id: duplicate id 'CUS-1012'"),
     "record without its id": (_replace(CRM, "- customer_id: CUS-1003\n    name", "- name"), CRM, "customers[0].customer_id: Field required"),
@@ -137,8 +151,12 @@ BAD = {
     "50 MB file": (_huge(CRM), CRM, "too large: 50.0 MB, at most 5 MB are read"),
     "50 MB in the workspace": (_huge("world/files/dump.bin"), "world/files/dump.bin", "too large: 50.0 MB, at most 5 MB are read"),
     "mistake in a JSON file": (_as_json, "world/crm.json", "customers[0].name: Input should be a valid string"),
-    "records of no service": (_write("world/cmr.yaml", b"a: []"), "world/cmr.yaml", "no service of the task has this file, did you mean 'crm.yaml'?"),
-    "records by another suffix": (_write("world/crm.yml", b"a: []"), "world/crm.yml", "no service of the task has this file, did you mean 'crm.yaml'?"),
+    "records of no service": (
+        _write("world/cmr.yaml", b"a: []"), "world/cmr.yaml", "no service of the task has this file, did you mean 'crm.yaml'?",
+    ),
+    "records by another suffix": (
+        _write("world/crm.yml", b"a: []"), "world/crm.yml", "no service of the task has this file, did you mean 'crm.yaml'?",
+    ),
     "records in two files": (_write("world/crm.json", b"{}"), CRM, "the records of crm are in crm.json too"),
     "file that does not belong": (_write("grading.yaml", b"a: 1"), "grading.yaml", "does not belong here"),
     "private file with another name": (
@@ -170,7 +188,7 @@ def test_a_path_is_shown_as_it_was_given(tmp_path: Path, monkeypatch: pytest.Mon
     shutil.copytree(CATALOG / "M1100_at_risk_key_rotation", tmp_path / "mine")
     _replace(TASK, "[crm,", "[cmr,")(tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(PackageError, match="^mine/task.yaml: "):
+    with pytest.raises(PackageError, match=r"^mine/task\.yaml: "):
         load_task("mine", REGISTRY.services())
 
 

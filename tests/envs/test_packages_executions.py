@@ -35,8 +35,8 @@ def test_a_turn_is_one_call_or_a_list_of_calls(tmp_path: Path) -> None:
 
 
 def test_a_negative_has_a_bound_and_a_reason(tmp_path: Path) -> None:
-    path = _write(tmp_path, "executions: [{name: a, max_reward: 0.84, why: It skips., turns: [kb_search: {query: x}]}, {name: b, max_reward: 0, why: w}]")
-    one, other = read_negatives(path)
+    first = "{name: a, max_reward: 0.84, why: It skips., turns: [kb_search: {query: x}]}"
+    one, other = read_negatives(_write(tmp_path, f"executions: [{first}, {{name: b, max_reward: 0, why: w}}]"))
     assert one == Execution("a", (call("kb_search", query="x"),), 0.84, "It skips.")
     assert (other.actions, other.max_reward) == ((), 0.0)
 
@@ -68,7 +68,7 @@ def test_a_script_with_a_mistake_is_refused(tmp_path: Path, text: str, problem: 
 
 
 def test_a_script_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PackageError, match="none.yaml: no such file"):
+    with pytest.raises(PackageError, match=r"none\.yaml: no such file"):
         read_script(tmp_path / "none.yaml")
 
 

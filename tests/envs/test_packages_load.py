@@ -141,7 +141,8 @@ def test_a_service_of_ones_own_can_be_used(tmp_path: Path) -> None:
             return {"status": "booked"}
 
     files = {
-        "task.yaml": "{schema_version: 1, id: Rooms, version: 3, title: t, request: r, mock_today: 2026-01-01, services: [rooms], tools: [rooms_book]}",
+        "task.yaml": "{schema_version: 1, id: Rooms, version: 3, title: t, request: r, mock_today: 2026-01-01, "
+                     "services: [rooms], tools: [rooms_book]}",
         "world/rooms.yaml": "rooms: [{room_id: R-1}]",
         "private/grading.yaml": "{schema_version: 1, checks: [{id: a, kind: audit_record, collection: rooms.bookings, weight: 1}], "
                                 "outcomes: [{id: b, kind: row_state, table: rooms.rooms, key: R-1, fields: {booked_by: Ada}}]}",

@@ -4,14 +4,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from state_model import Draft, State
-from state_service import Lab
+from state_service import Account, Lab
 from state_steps import make_step
 
+from cowork_gym.core.errors import Fault
 from cowork_gym.core.ids import generator
 from cowork_gym.envs.world import World
+from cowork_gym.mock_services.kit import Effect, Service, tool
 
 FIXTURES = {"lab": {"articles": [{"article_id": "A-1", "title": "alpha"}], "accounts": [{"account_id": 1, "owner": "ann"}]}}
 SCRIPT = """
@@ -121,3 +124,24 @@ def test_equal_seed_and_actions_give_equal_hashes_in_another_process(hash_seed):
     there = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60)
     assert tuple(there.stdout.split()) == play(7, 40)
     assert play(8, 40)[1] != play(7, 40)[1]
+
+
+@pytest.mark.parametrize("bad", [{"a": object()}, {"a": float("nan")}, {"a": "\ud800"}, {1j: 1}])
+@pytest.mark.parametrize("where", ["result", "record"])
+def test_what_cannot_be_recorded_is_not_done(where, bad):
+    class Odd(Service):
+        name = "odd"
+        tables = (Account,)
+
+        @tool(Effect.WRITE, audit="odd")
+        def write(self) -> dict[str, Any]:
+            """Write, and answer with what is no JSON."""
+            self.store.insert(Account, account_id=1)
+            self.audit(bad if where == "record" else {})
+            return bad if where == "result" else {}
+
+    world = World.open([Odd])
+    before = world.fingerprint()
+    with pytest.raises(Fault):
+        world.call("odd_write", {})
+    assert (world.fingerprint(), len(world.ledger)) == (before, 0)

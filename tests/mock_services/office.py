@@ -25,7 +25,7 @@ RECORDS: dict[str, dict[str, list[dict[str, Any]]]] = {
     ]},
     "helpdesk": {"tickets": [
         {"ticket_id": "T-1", "title": "No login", "description": "401", "reporter": "Ann", "department": "Ops", "priority": "critical",
-         "category": "Authentication", "customer_id": "C-1", "tags": ["login", "api"], "created_at": "2026-03-09T08:00:00Z", "requires_onsite": False},
+         "category": "Authentication", "customer_id": "C-1", "tags": ["login", "api"], "created_at": "2026-03-09T08:00:00Z", "onsite": False},
         {"ticket_id": "T-2", "title": "SSL证书过期", "description": "网站打不开", "priority": "high", "created_at": "2026-03-08T08:00:00+08:00"},
         {"ticket_id": "T-3", "title": "Old", "description": "done", "status": "closed", "resolution": "restarted", "priority": "low"},
     ]},

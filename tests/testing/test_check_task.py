@@ -62,7 +62,8 @@ def test_a_reference_that_misses_the_outcome_says_why(package: Path, edit: Edit)
 
 
 def test_a_reference_that_recovers_from_an_error_late_says_why(package: Path, edit: Edit) -> None:
-    edit("reference.yaml", "      - helpdesk_list_tickets: {category: ssl}\n", "      - helpdesk_list_tickets: {category: ssl}\n      - kb_search: {query: '?'}\n")
+    first = "      - helpdesk_list_tickets: {category: ssl}\n"
+    edit("reference.yaml", first, first + "      - kb_search: {query: '?'}\n")
     assert check_task(package).passed  # another search succeeds later, so that the tool recovers
     edit("reference.yaml", "      - kb_search: {query: '?'}\n", "      - kb_update_article: {article_id: KBA-412, content: x}\n")
     found = _short(check_task(package))
@@ -77,7 +78,8 @@ def test_a_negative_over_its_bound_falls_short(package: Path, edit: Edit) -> Non
 
 
 def test_a_check_that_fails_to_run_is_no_reward(package: Path, edit: Edit) -> None:
-    edit("grading.yaml", "  - id: nothing_else_changed", "  - {id: own, kind: python, entry: 'cowork_gym.core.ids:seeded_id'}\n  - id: nothing_else_changed")
+    own = "  - {id: own, kind: python, entry: 'cowork_gym.core.ids:seeded_id'}\n"
+    edit("grading.yaml", "  - id: nothing_else_changed", own + "  - id: nothing_else_changed")
     with pytest.raises(PackageError, match="fails to run on the starting world"):
         check_task(package)
 

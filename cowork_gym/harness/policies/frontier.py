@@ -18,9 +18,9 @@ class Probe(NamedTuple):
     parameters: Mapping[str, Any]
     """The schema of the tool's arguments."""
     argument: str | None
-    """The argument that takes the id."""
-    id: str | None
-    """None calls the tool without an id."""
+    """The argument that is probed: one that takes an id, or else a text that the tool needs."""
+    value: str | None
+    """What to put there; None leaves it out."""
 
     @property
     def needed(self) -> Mapping[str, Any]:
@@ -30,20 +30,20 @@ class Probe(NamedTuple):
 
     @property
     def texts(self) -> frozenset[str]:
-        """The arguments that take free text."""
+        """The other arguments that take free text."""
         return frozenset(name for name, form in self.parameters["properties"].items() if name != self.argument and _takes_text(form))
 
-    def call(self, arguments: Mapping[str, Any]) -> ToolCall:
-        """The call with the id and these other arguments."""
-        others = {name: value for name, value in arguments.items() if name != self.argument}
-        if self.argument is None or self.id is None:
-            return ToolCall(self.tool, others)
-        alone = self.parameters["properties"][self.argument].get("type") != "array"
-        return ToolCall(self.tool, {self.argument: self.id if alone else [self.id], **others})
+    def call(self, others: Mapping[str, Any]) -> ToolCall:
+        """The call, with these other arguments; whatever they have for the probed one is dropped."""
+        arguments = {name: value for name, value in others.items() if name != self.argument}
+        if self.argument is not None and self.value is not None:
+            form = self.parameters["properties"][self.argument]
+            arguments[self.argument] = [self.value] if form.get("type") == "array" else self.value[: form.get("maxLength")]
+        return ToolCall(self.tool, arguments)
 
 
 class Frontier:
-    """Each tool once without an id, where it needs none, and with every id that was seen.
+    """Each tool with every id that was seen, and once without one where it needs none. A tool that needs a text gets the request's paragraphs.
 
     Args:
         tools: OpenAI tool schemas, in the order in which they take their turn.
@@ -62,22 +62,29 @@ class Frontier:
         """
         room = self._calls - len(self._tried) if self._turns > 0 else 0
         probes = [*islice(self._untried(seen, fitting=True), room)] or [*islice(self._untried(seen, fitting=False), room)]
-        self._tried.update((one.tool, one.id) for one in probes)
+        self._tried.update((one.tool, one.value) for one in probes)
         self._turns -= 1
         return probes
 
     def _untried(self, seen: Seen, *, fitting: bool) -> Iterator[Probe]:
-        rounds = [self._of(function, seen, fitting) for function in self._functions]
-        while rounds := [one for one in rounds if one]:  # each tool in turn, so that no tool uses up the budget
-            yield from (one.pop(0) for one in rounds)
+        queues = [self._queue(function, seen, fitting) for function in self._functions]
+        while queues := [one for one in queues if one]:  # the tools take turns, so that none uses up the budget
+            yield from (one.pop(0) for one in queues)
 
-    def _of(self, function: Mapping[str, Any], seen: Seen, fitting: bool) -> list[Probe]:
+    def _queue(self, function: Mapping[str, Any], seen: Seen, fitting: bool) -> list[Probe]:
         name, parameters = function["name"], function["parameters"]
-        argument = next((one for one in parameters["properties"] if takes_id(one)), None)
-        ids: list[str | None] = [] if argument in parameters.get("required", ()) else [None]
-        if argument is not None:
-            ids += seen.fitting(argument) if fitting else seen.ids
-        return [Probe(name, parameters, argument, id) for id in ids if (name, id) not in self._tried]
+        argument = _probed(parameters)
+        values: list[str | None] = [] if argument in parameters.get("required", ()) else [None]
+        if argument is not None and takes_id(argument):
+            values += seen.fitting(argument) if fitting else seen.ids
+        elif argument is not None:
+            values += seen.paragraphs
+        return [Probe(name, parameters, argument, value) for value in values if (name, value) not in self._tried]
+
+
+def _probed(parameters: Mapping[str, Any]) -> str | None:
+    properties, needed = parameters["properties"], parameters.get("required", ())
+    return next((one for one in properties if takes_id(one)), None) or next((one for one in needed if _takes_text(properties[one])), None)
 
 
 def _takes_text(form: Mapping[str, Any]) -> bool:

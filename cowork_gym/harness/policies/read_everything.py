@@ -1,14 +1,13 @@
 """The agent that lists, searches and gets all that there is, changes nothing, and says that it is done."""
 
 from collections.abc import Collection, Mapping, Sequence
-from random import Random
 from typing import Any
 
 from cowork_gym.core.ids import generator
-from cowork_gym.core.messages import Message, ToolCall, final, message
+from cowork_gym.core.messages import Message, final, message
 from cowork_gym.core.task import Budgets
 from cowork_gym.envs.sampling import sample_arguments
-from cowork_gym.harness.policies.frontier import Frontier, Probe
+from cowork_gym.harness.policies.frontier import Frontier
 from cowork_gym.harness.policies.policy import Policy
 from cowork_gym.harness.policies.seen import Seen
 
@@ -36,11 +35,5 @@ class ReadEverythingPolicy(Policy):
     def act(self, history: Sequence[Message]) -> Message:
         """Read what has not been read, or say that it is done."""
         self._seen.read(history)
-        calls = [_call(probe, history[0].content or "", self._generator) for probe in self._frontier.advance(self._seen)]
+        calls = [probe.call(sample_arguments(probe.needed, self._generator)) for probe in self._frontier.advance(self._seen)]
         return message(None, *calls) if calls else final("done")
-
-
-def _call(probe: Probe, request: str, generator: Random) -> ToolCall:
-    """A call with no more than it needs. A text that it needs is the request: a search then finds what has any of its words."""
-    sampled = sample_arguments(probe.needed, generator)
-    return probe.call({name: request if name in probe.texts else value for name, value in sampled.items()})

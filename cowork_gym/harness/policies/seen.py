@@ -13,28 +13,34 @@ class Seen:
     """Ids and texts in the order in which they were seen. It reads each message once."""
 
     def __init__(self) -> None:
+        self.paragraphs: tuple[str, ...] = ()
+        """Those of the request."""
         self.ids: dict[str, str] = {}
         """The field under which each id was first seen, by id."""
         self.texts: dict[str, None] = {}
-        """Every other text, the request included."""
+        """Every other text, the request's paragraphs included."""
         self._read = 0
 
     def read(self, history: Sequence[Message]) -> None:
-        """Take in what is new in a conversation."""
+        """Take in what is new in a conversation. Its first message is the request."""
+        if self._read == 0:
+            self.paragraphs = tuple(" ".join(one.split()) for one in (history[0].content or "").split("\n\n") if one.strip())
+            self.texts = dict.fromkeys(self.paragraphs)
         for one in history[self._read :]:
-            if one.role == "user":
-                self.texts.setdefault(one.content or "")
-            elif one.role == "tool":
-                for field, text in _strings("", decode(one.content or "null")):
-                    if takes_id(field):
-                        self.ids.setdefault(text, field)
-                    else:
-                        self.texts.setdefault(text)
+            if one.role == "tool":
+                self._take("", decode(one.content or "null"))
         self._read = len(history)
 
     def fitting(self, argument: str) -> list[str]:
         """The ids that were seen under an argument's name, or its singular."""
         return [id for id, field in self.ids.items() if _singular(field) == _singular(argument)]
+
+    def _take(self, field: str, value: Any) -> None:
+        for name, text in _strings(field, value):
+            if takes_id(name):
+                self.ids.setdefault(text, name)
+            else:
+                self.texts.setdefault(text)
 
 
 def takes_id(name: str) -> bool:

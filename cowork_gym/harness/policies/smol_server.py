@@ -10,7 +10,7 @@ from typing import Any
 
 from cowork_gym.core.errors import Blame, Fault, MissingExtra
 
-__all__ = ["CONTEXT", "SmolServer", "smol_server"]
+__all__ = ["CONTEXT", "SmolServer", "smol_server", "weights"]
 
 CONTEXT = 4096
 """Tokens that a prompt and its answer may have together."""

@@ -41,7 +41,7 @@ class SprayPolicy(Policy):
         return message(None, *calls) if calls else final(self._everything(_LONGEST_ANSWER))
 
     def _call(self, probe: Probe) -> ToolCall:
-        parameters = probe.parameters if probe.id is not None else probe.needed  # a listing without filters shows the most
+        parameters = probe.parameters if probe.value is not None else probe.needed  # a listing without filters shows the most
         sampled = sample_arguments(parameters, self._generator, [*self._seen.ids])
         return probe.call({name: self._written() if name in probe.texts else value for name, value in sampled.items()})
 

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from functools import lru_cache
 from unicodedata import combining, normalize
 
 from cowork_gym.mock_services.kit.tables import terms
@@ -24,9 +25,9 @@ def excerpt(text: str, query: str, width: int = 160) -> str:
     start = max(0, min(hit - (width - reach), len(text) - width))
     end = start + width
     if start:
-        start = max(start, text.find(" ", start, hit) + 1)
+        start = max(start, text.find(" ", start - 1, hit) + 1)
     if end < len(text):
-        end = max(text.rfind(" ", hit + reach // 2, end), 0) or end
+        end = max(text.rfind(" ", hit + reach // 2, end + 1), 0) or end
     return ("…" if start else "") + " ".join(text[start:end].split()) + ("…" if end < len(text) else "")
 
 
@@ -51,5 +52,10 @@ def _hits(text: str, query: str) -> list[tuple[int, str]]:
 
 def _folded(text: str) -> tuple[str, list[int]]:
     """A text without case and accents, and the place in the text of each of its characters."""
-    pairs = [(letter, at) for at, one in enumerate(text) for letter in normalize("NFKD", one).casefold() if not combining(letter)]
-    return "".join(letter for letter, _ in pairs), [at for _, at in pairs]
+    pairs = [(letter, at) for at, one in enumerate(text) for letter in _letters(one)]
+    return "".join([letter for letter, _ in pairs]), [at for _, at in pairs]
+
+
+@lru_cache(4096)
+def _letters(character: str) -> str:
+    return "".join(letter for letter in normalize("NFKD", character).casefold() if not combining(letter))

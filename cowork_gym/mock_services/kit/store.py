@@ -80,7 +80,9 @@ class Store:
 
     def peek(self, model: type[Record], key: Any) -> Any | None:
         """The row with this key, or None."""
-        return next(iter(self.find(model, **{self._tables[model].key: key})), None)
+        table = self._tables[model]
+        row = self.connection.execute(*table.lookup(key)).fetchone()
+        return None if row is None else table.load(row)
 
     def get(self, model: type[Record], key: Any) -> Any:
         """The row with this key.
@@ -88,7 +90,9 @@ class Store:
         Raises:
             ToolError: There is none; the agent reads `<Model> <key> not found`.
         """
-        (row,) = self.get_all(model, [key])
+        row = self.peek(model, key)
+        if row is None:
+            raise ToolError(f"{model.__name__} {key} not found", ErrorKind.NOT_FOUND)
         return row
 
     def get_all(self, model: type[Record], keys: Sequence[Any]) -> list[Any]:

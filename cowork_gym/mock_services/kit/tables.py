@@ -84,6 +84,12 @@ class Table:
             values |= {name + "<": value.low, name + ">": value.high} if isinstance(value, Span) else {name: value}
         return text, [self._bind(name.rstrip("<>"), values[name]) for name in names]
 
+    def lookup(self, key: Any) -> tuple[str, list[Any]]:
+        """The query for the row with a key, and its parameters."""
+        if "lookup" not in self._sql:
+            self._compile("lookup", sa.select(self.sa).where(self.sa.c[self.key] == sa.bindparam(self.key)))
+        return self._sql["lookup"][0], [self._bind(self.key, key)]
+
     def write(self, verb: str, values: Mapping[str, Any], key: Any = None) -> tuple[str, list[Any]]:
         """An insert, update or delete and its parameters."""
         shape = (verb, tuple(values))

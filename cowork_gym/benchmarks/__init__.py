@@ -1,0 +1,1 @@
+"""Measurements: of the package itself, and of who plays in it."""

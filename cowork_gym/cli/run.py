@@ -1,0 +1,119 @@
+"""The verb `run`: an agent plays a task; its turns and its grade are shown, and the episode may be kept."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cowork_gym.core.episode import Episode
+from cowork_gym.core.errors import UserError
+from cowork_gym.core.grade import Grade
+from cowork_gym.harness.agents import AGENTS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["add_to"]
+
+_WIDEST = max(map(len, AGENTS))
+_LINES = [f"  {name:<{_WIDEST}}  {what}" for name, what in AGENTS.items()]
+_EPILOG = "\n".join(["\b", "Agents:", *_LINES, "", "Example: cowork run M1100 --agent reference --out episodes"])
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command."""
+    app.command("run", epilog=_EPILOG)(run)
+
+
+def run(
+    id: Annotated[str, typer.Argument(metavar="ID", help="An environment id, the part of it that says enough, or a package's folder.")],
+    agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who plays; see below.")],
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the world and of the agent.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the sealed episode there, as JSON lines.")] = None,
+    door: Annotated[str, typer.Option("--door", metavar="DOOR", help="How calls reach the services: direct, or asgi.")] = "direct",
+    spec: Annotated[str | None, typer.Option("--reward", metavar="SPEC", help="The reward spec, where it is not to be the task's own.")] = None,
+    tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
+    min_reward: Annotated[float | None, typer.Option("--min-reward", metavar="X", help="Exit with code 1 when the reward is less.")] = None,
+) -> None:
+    """Let an agent play a task, and show its turns and its grade.
+
+    Exit code 1 says that the reward is under --min-reward, or that there is none because a fault quarantined the episode.
+    """
+    from rich.text import Text
+
+    from cowork_gym.cli.display import open_screen, show_turn
+    from cowork_gym.envs.env import CoworkEnv
+    from cowork_gym.harness import make_agent, play
+
+    env = CoworkEnv(id, door=door, reward=spec)
+    screen = None if as_json else open_screen()
+    try:
+        policy = make_agent(agent, env.task, tool_format=tool_format)
+        folder = None if out is None else _open_folder(out)
+        if screen is not None:
+            screen.print(Text(f"{env.task.id}: {env.task.title}", "bold").append(f"\n{policy.name} plays, seed {seed}\n", "not bold"))
+        episode = play(env, policy, seed=seed, watch=partial(show_turn, screen) if screen else None)
+    finally:
+        env.close()
+    grade = _under(spec, episode)
+    file = None if folder is None else _write(episode, folder)
+    if screen is None:
+        print(json.dumps(_report(episode, grade, file), indent=2))
+    else:
+        _show_end(screen, episode, grade, file)
+    if grade.reward is None or grade.reward < (min_reward or 0):
+        raise typer.Exit(1)
+
+
+def _under(spec: str | None, episode: Episode) -> Grade:
+    """The grade, with its reward under another spec than the task's where one is asked for."""
+    grade = episode.grade
+    assert grade is not None
+    return grade if spec is None or grade.reward is None else replace(grade, spec=spec, reward=grade.rewards[spec])
+
+
+def _report(episode: Episode, grade: Grade, file: Path | None) -> dict[str, Any]:
+    told = grade.to_dict()
+    return {
+        "task": episode.task, "release_id": episode.release_id, "agent": episode.agent, "seed": episode.seed, "ending": episode.ending,
+        "turns": len(episode.turns), "calls": len(episode.dispatches), "answer": episode.answer, "grade": told, "checks": told["checks"],
+        "fingerprint": episode.end, "ledger": episode.ledger.hash, "episode": None if file is None else str(file),
+    }
+
+
+def _show_end(screen: "Console", episode: Episode, grade: Grade, file: Path | None) -> None:
+    from rich.text import Text
+
+    from cowork_gym.cli.display import show_grade
+
+    turns, calls = len(episode.turns), len(episode.dispatches)
+    screen.print(Text(f"\nended by {episode.ending} after {turns} turn{'s' * (turns != 1)} and {calls} call{'s' * (calls != 1)}"))
+    show_grade(screen, grade)
+    if file is not None:
+        screen.print(Text(f"episode: {file}"), soft_wrap=True)
+
+
+def _open_folder(path: Path) -> Path:
+    """The folder for episodes, made before anything is played.
+
+    Raises:
+        UserError: It cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{path}: no folder to write to: {error.strerror}") from None
+    return path
+
+
+def _write(episode: Episode, folder: Path) -> Path:
+    from cowork_gym.core.record import write_episode
+
+    try:
+        return write_episode(episode, folder)
+    except OSError as error:
+        raise UserError(f"{folder}: the episode cannot be written: {error.strerror}") from None
