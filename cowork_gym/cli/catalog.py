@@ -8,7 +8,7 @@ import typer
 
 from cowork_gym.core.task import Task
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "list_tasks", "show_task"]
 
 
 def add_to(app: typer.Typer) -> None:

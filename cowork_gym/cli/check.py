@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cowork_gym.mock_services.kit import Service
     from cowork_gym.testing import Finding
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "check"]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,8 +45,12 @@ def check(
 
 
 def _check_package(path: str) -> tuple[str, list["Finding"]]:
+    from cowork_gym.envs.registration import REGISTRY
     from cowork_gym.testing import check_task
 
+    namespaces = {id.partition("/")[0] for id in REGISTRY.tasks()}
+    if "/" in path and path.partition("/")[0] not in namespaces and not Path(path).exists():
+        raise UserError(f"{path}: no such file or folder")
     report = check_task(path)
     return report.release_id, [*report.findings]
 

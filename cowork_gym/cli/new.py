@@ -12,7 +12,7 @@ import typer
 
 from cowork_gym.core.errors import UserError
 
-__all__ = ["app"]
+__all__ = ["app", "new_service", "new_task"]
 
 _TASK = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 _SERVICE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

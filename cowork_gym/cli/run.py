@@ -16,7 +16,7 @@ from cowork_gym.harness.agents import AGENTS
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "run"]
 
 _WIDEST = max(map(len, AGENTS))
 _LINES = [f"  {name:<{_WIDEST}}  {what}" for name, what in AGENTS.items()]

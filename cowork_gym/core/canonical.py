@@ -17,6 +17,9 @@ MAX_SIZE = 256 * 1024
 """Characters and elements, together, that an agent's value may have."""
 
 _BARE = {None: "null", True: "true", False: "false"}
+_MAPPING = (dict, Mapping)  # tuples, and dict before its abstract class: these questions are asked of every value of every call
+_SEQUENCE, _SETS, _FRACTION = (list, tuple), (set, frozenset), (float, Decimal)
+_MANY = _SEQUENCE + _SETS
 
 
 def canonical(value: Any) -> str:
@@ -34,15 +37,15 @@ def canonical(value: Any) -> str:
         return _BARE[value]
     if isinstance(value, int):
         return int.__repr__(value)
-    if isinstance(value, float | Decimal):
+    if isinstance(value, _FRACTION):
         return _number(value if isinstance(value, Decimal) else Decimal(repr(value)))
-    if isinstance(value, dict | Mapping):  # dict first: asking an abstract class is slow
+    if isinstance(value, _MAPPING):
         return "{" + ",".join([f"{canonical(key)}:{canonical(value[key])}" for key in sorted(value)]) + "}"
     if isinstance(value, bytes):
         return canonical({"$sha256": hashlib.sha256(value).hexdigest()})
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, _MANY):
         items = [canonical(item) for item in value]
-        return "[" + ",".join(sorted(items) if isinstance(value, set | frozenset) else items) + "]"
+        return "[" + ",".join(sorted(items) if isinstance(value, _SETS) else items) + "]"
     raise TypeError(f"no canonical form for {type(value).__name__}")
 
 
@@ -116,9 +119,9 @@ def exact(value: Any) -> Any:
     """The value with floats as the decimals that they are spelled as, so that one value has one form; itself when it has none."""
     if isinstance(value, float):
         return Decimal(repr(value))
-    if isinstance(value, Mapping):
+    if isinstance(value, _MAPPING):
         return {key: exact(item) for key, item in value.items()}
-    return [exact(item) for item in value] if isinstance(value, list | tuple) else value
+    return [exact(item) for item in value] if isinstance(value, _SEQUENCE) else value
 
 
 def check_value(value: Any, *, what: str = "value") -> None:
@@ -153,11 +156,11 @@ def check_value(value: Any, *, what: str = "value") -> None:
 
 def _inside(item: Any, what: str) -> Sequence[Any]:
     """What a value contains, keys included."""
-    if isinstance(item, dict | Mapping):  # dict first: asking an abstract class is slow
+    if isinstance(item, _MAPPING):
         if not all(isinstance(key, str) for key in item):
             raise ToolError(f"{what} has a key that is not a string", ErrorKind.VALIDATION)
         return [*item, *item.values()]
-    if isinstance(item, list | tuple):
+    if isinstance(item, _SEQUENCE):
         return item
     if item is not None:
         _check_number(item, what)
@@ -180,7 +183,7 @@ def _check_number(item: Any, what: str) -> None:
         if not -(2**63) <= item < 2**63:
             raise ToolError(f"{what} contains an integer of more than 64 bits", ErrorKind.VALIDATION)
         return
-    if not isinstance(item, float | Decimal):
+    if not isinstance(item, _FRACTION):
         raise ToolError(f"{what} contains a {type(item).__name__}, which is not JSON", ErrorKind.VALIDATION)
     if not (item.is_finite() if isinstance(item, Decimal) else math.isfinite(item)):
         raise ToolError(f"{what} contains {item}, which is not a number", ErrorKind.VALIDATION)

@@ -26,7 +26,7 @@ class Clock:
 
     def stamp(self, sequence: int) -> str:
         """`at` in ISO 8601 with a `Z`, as records carry it."""
-        return self.at(sequence).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+        return self.at(sequence).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def parse_time(text: str) -> datetime:

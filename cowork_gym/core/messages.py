@@ -1,7 +1,7 @@
 """Messages and tool calls: the OpenAI wire form in and out, arguments never coerced."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from cowork_gym.core.canonical import decode, encode
@@ -103,8 +103,8 @@ class Message:
         if all(one.id is not None for one in self.tool_calls):
             return self
         ids = [f"call_{first + at}" if one.id is None else one.id for at, one in enumerate(self.tool_calls)]
-        named = tuple([ToolCall(one.name, one.arguments, id) for one, id in zip(self.tool_calls, ids, strict=True)])
-        return replace(self, tool_calls=named)
+        calls = tuple([ToolCall(one.name, one.arguments, id) for one, id in zip(self.tool_calls, ids, strict=True)])
+        return Message(self.role, self.content, calls, self.tool_call_id, self.name)
 
 
 def call(tool: str, /, **arguments: Any) -> Message:

@@ -144,7 +144,8 @@ def _rows(path: str, model: type[Record], fixtures: Sequence[Mapping[str, Any]])
             checked = model.model_validate(model.from_fixture(fixture))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise PackageError(path, ".".join([where, *map(str, first["loc"])]), first["msg"]) from None
+            column, *inside = map(str, first["loc"])
+            raise PackageError(path, ".".join([where, model.wire.get(column, column), *inside]), first["msg"]) from None
         except (ValueError, TypeError) as error:
             raise PackageError(path, where, str(error)) from None
         values = {name: getattr(checked, name) for name in model.model_fields}

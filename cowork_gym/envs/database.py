@@ -89,18 +89,20 @@ class Database:
     def digests(self) -> Mapping[str, Digests]:
         """The hashes of all rows, brought up to date by reading only the rows that the triggers marked."""
         connection = self.connection
-        marked: dict[int, list[int]] = defaultdict(list)
+        marked: dict[int, set[int]] = defaultdict(set)
         for number, row in connection.execute("SELECT tab, row FROM _dirty").fetchall():
-            marked[number].append(row)
+            marked[number].add(row)
         if not marked:
             return self._digests
         fresh = dict(self._digests)
         for table in [one for one in self.tables.values() if one.number in marked]:
             rows = {**fresh[table.name].rows}
             for row in marked[table.number]:
-                rows.pop(row, None)
-            changed = connection.execute(f"{table.pick} IN (SELECT row FROM _dirty WHERE tab = ?)", (table.number,)).fetchall()
-            rows.update((row, table.digest(values)) for row, *values in changed)
+                values = connection.execute(f"{table.pick} = ?", (row,)).fetchone()
+                if values is None:
+                    rows.pop(row, None)
+                else:
+                    rows[row] = table.digest(values[1:])
             fresh[table.name] = Digests(rows, hashlib.sha256(b"".join(sorted(rows.values()))).hexdigest())
         clean = connection.total_changes == self._saved
         connection.execute("DELETE FROM _dirty")

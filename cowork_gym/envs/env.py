@@ -128,7 +128,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
             return turn
         dispatches, fault = self._dispatch(message)
         results = tuple(Message("tool", one.result, (), call.id, call.name) for call, one in zip(message.tool_calls, dispatches, strict=False))
-        turn = Turn(index, recordable(message), results, tuple(dispatches))
+        turn = Turn(index, recordable(message, dispatches), results, tuple(dispatches))
         self.progress = self.progress.after(turn, self.task.budgets, time.monotonic() - self._started)
         if fault is not None:
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault.record)
@@ -237,8 +237,8 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         }
         if self.progress.grade is not None:
             info["grade"] = self.progress.grade
-        if self.progress.fault is not None:
-            info["fault"] = self.progress.fault
+        if fault := self.progress.fault or (self.progress.grade and self.progress.grade.fault):
+            info["fault"] = fault
         return info
 
     def _repr_html_(self) -> str:

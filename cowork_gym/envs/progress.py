@@ -1,6 +1,6 @@
 """How far an episode has come: everything about it that is not in the world, as one value."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cowork_gym.core.episode import Ending, Turn
 from cowork_gym.core.errors import FaultRecord
@@ -42,12 +42,13 @@ class Progress:
     def after(self, turn: Turn, budgets: Budgets, seconds: float) -> "Progress":
         """The progress after one more turn; a spent budget ends the episode."""
         calls, turns = self.calls + len(turn.dispatches), (*self.turns, turn)
-        spent = {
-            Ending.TURNS: len(turns) >= budgets.turns, Ending.CALLS: calls >= budgets.calls,
-            Ending.TOKENS: budgets.tokens is not None and self.tokens >= budgets.tokens,
-            Ending.SECONDS: budgets.seconds is not None and seconds >= budgets.seconds,
-        }
-        return replace(self, turns=turns, calls=calls, ending=next((ending for ending, over in spent.items() if over), None))
+        spent = (
+            (Ending.TURNS, len(turns) >= budgets.turns), (Ending.CALLS, calls >= budgets.calls),
+            (Ending.TOKENS, budgets.tokens is not None and self.tokens >= budgets.tokens),
+            (Ending.SECONDS, budgets.seconds is not None and seconds >= budgets.seconds),
+        )
+        ending = next((ending for ending, over in spent if over), None)
+        return Progress(turns, calls, self.tokens, ending, self.answer, self.fault, self.grade)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from cowork_gym.envs.packages import blueprint_of
 from cowork_gym.envs.packages import load_task as load_package
 from cowork_gym.mock_services.kit.service import Service
 
-__all__ = ["CATALOG", "REGISTRY", "Registry", "load_task", "register"]
+__all__ = ["CATALOG", "REGISTRY", "Registry", "load_task", "register", "register_catalog"]
 
 CATALOG = Path(__file__).parent / "catalog"
 """The task packages that come with this one."""

@@ -1,6 +1,6 @@
 """One turn: from whatever an agent sent to a message that is safe to record, and from its calls to their results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -30,15 +30,21 @@ def read_action(action: Any) -> Message:
     message = Message.parse(action)
     if message.role != "assistant":
         raise ToolError(f"an action is an assistant message, not one of the role {message.role!r}", ErrorKind.INVALID_ACTION)
-    check_value(message.content, what="the content")
+    if message.content is not None:
+        check_value(message.content, what="the content")
     for at, one in enumerate(message.tool_calls):
         check_value([one.name, one.id], what=f"name or id of tool_calls[{at}]")
     return message
 
 
-def recordable(message: Message) -> Message:
-    """The message as it can be sealed: arguments that no JSON text can hold give way to the reason why."""
-    if not message.tool_calls:
+def recordable(message: Message, dispatches: Sequence[Dispatch]) -> Message:
+    """The message as it can be sealed: arguments that no JSON text can hold give way to the reason why.
+
+    Args:
+        message: What the agent sent.
+        dispatches: What its calls came to, as far as they were run. Arguments that reached a service are in order.
+    """
+    if len(dispatches) == len(message.tool_calls) and all(one.sequence is not None for one in dispatches):
         return message
     return replace(message, tool_calls=tuple(_recordable(one) for one in message.tool_calls))
 
@@ -57,10 +63,9 @@ def dispatch_call(call: ToolCall, caller: Caller, ledger: Ledger) -> Dispatch:
         if isinstance(call.arguments, str) and len(call.arguments) > MAX_SIZE:
             raise ToolError(f"{call.name}: the arguments are too large: more than {MAX_SIZE} characters")
         arguments = call.decoded()
-        check_value(arguments, what=f"{call.name}: the arguments")
+        key = _unused(id, call.name, arguments, ledger)
     except ToolError as error:
         return Dispatch(id, call.name, error.kind.status, encode(error.outcome()))
-    key = _unused(id, call.name, arguments, ledger)
     outcome = caller.call(call.name, arguments, key)
     return Dispatch(key, call.name, outcome.status, outcome.text, outcome.sequence, outcome.replayed)
 
@@ -73,6 +78,7 @@ def refusal(call: ToolCall, error: ToolError) -> Dispatch:
 def _unused(id: str, tool: str, arguments: Mapping[str, Any], ledger: Ledger) -> str:
     key, again = id, 1
     while (link := ledger.find(key)) is not None:
+        check_value(arguments, what=f"{tool}: the arguments")
         if link.repeats(tool, arguments):
             return key
         again += 1

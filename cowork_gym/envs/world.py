@@ -87,7 +87,8 @@ class World:
         Raises:
             Fault: A handler failed by a defect of its own. The state is as it was before the call.
         """
-        with self._idle():
+        with self._lock:
+            self._require_idle()
             try:
                 door = self._permit(tool)
                 check_value(dispatch, what="the dispatch id")
@@ -102,7 +103,8 @@ class World:
 
     def snapshot(self) -> Snapshot:
         """This moment as a value: state, files, id counters and the ledger's head."""
-        with self._idle():
+        with self._lock:
+            self._require_idle()
             if self._database is not None:
                 image = self._database.image()
                 if image is not self._base.image or self._ledger is not self._base.ledger:
@@ -111,7 +113,8 @@ class World:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become the snapshot. The old database is closed, never refilled; the next call opens a new one."""
-        with self._idle():
+        with self._lock:
+            self._require_idle()
             self.close()
             self._base, self._ledger = snapshot, snapshot.ledger
 
@@ -122,12 +125,14 @@ class World:
 
     def fingerprint(self) -> str:
         """The hash of all rows and files as values, whatever their order and history. The ledger is no part of it."""
-        with self._idle():
+        with self._lock:
+            self._require_idle()
             return state_hash(self._open().digests() if self._database or self._base is not self.blueprint.start else self._base.digests)
 
     def diff(self, since: Snapshot | None = None) -> Changes:
         """Every row that differs from a snapshot, by default from the first state."""
-        with self._idle():
+        with self._lock:
+            self._require_idle()
             if since is None or since is self.blueprint.start:
                 return differences(self.blueprint.reader, self._open())
             other = Database(self.blueprint.tables, since)
@@ -145,7 +150,8 @@ class World:
         found = next((one for one in self.blueprint.tables.values() if one.public == table), None)
         if found is None:
             raise KeyError(f"no table {table!r}, {nearest(table, (one.public for one in self.blueprint.tables.values()))}")
-        with self._idle():
+        with self._lock:
+            self._require_idle()
             return self._open().rows(found)
 
     def read_file(self, path: str) -> bytes | None:
@@ -210,15 +216,14 @@ class World:
 
     @contextmanager
     def _visit(self, *, writes: bool) -> Iterator[Store]:
-        with self._idle(), self._open().transaction(self._moment(len(self._ledger)), None if writes else frozenset()) as store:
-            yield store
-
-    @contextmanager
-    def _idle(self) -> Iterator[None]:
         with self._lock:
-            if self._database is not None and not self._database.idle:
-                raise RuntimeError("a handler may not call its own world")
-            yield
+            self._require_idle()
+            with self._open().transaction(self._moment(len(self._ledger)), None if writes else frozenset()) as store:
+                yield store
+
+    def _require_idle(self) -> None:
+        if self._database is not None and not self._database.idle:
+            raise RuntimeError("a handler may not call its own world")
 
 
 def _replay(link: Link, tool: str, arguments: Mapping[str, Any]) -> Outcome:

@@ -1,6 +1,7 @@
 """The conformance suite of a service: what every tool promises, tried with sampled calls. `check_env` is that of an environment."""
 
 from collections.abc import Mapping, Sequence
+from inspect import getdoc
 from random import Random
 from typing import Any
 
@@ -48,7 +49,7 @@ def check_service(service: type[Service], records: Fixtures | None = None, *, ro
 def _check_definition(service: type[Service]) -> None:
     name = getattr(service, "name", "")
     demand(name.isidentifier() and name == name.lower(), f"{service.__name__}: `name` must be a lower-case identifier, not {name!r}")
-    demand(bool((service.__doc__ or "").strip()), f"{name}: the service has no docstring")
+    demand(getdoc(service) not in (None, "", getdoc(Service)), f"{name}: the service has no docstring")
     try:
         tools = service.tools()
         schemas = [tool.parameters for tool in tools.values()]

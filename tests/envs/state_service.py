@@ -98,8 +98,14 @@ class Lab(Service):
 
 
 def _typed(values: Step) -> dict[str, Any]:
-    """Column values from their JSON form: decimals come as text."""
-    return {name: Decimal(value) if name == "balance" else value for name, value in values.items()}
+    """Column values from their JSON form: decimals come as text, and any fraction as a decimal."""
+    casts = {"balance": Decimal, "rate": float}
+    return {name: casts[name](value) if name in casts else value for name, value in values.items()}
+
+
+def _raw(values: Step) -> list[Any]:
+    """Values as SQLite takes them."""
+    return [float(value) if isinstance(value, Decimal) else value for value in values.values()]
 
 
 def _target(step: Step) -> tuple[type[Record], str, str]:
@@ -134,13 +140,13 @@ def _raw_write(store: Store, step: Step) -> None:
     text = f"INSERT INTO {name} ({columns}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {rest}"
     if step["do"] == "replace":
         text = f"INSERT OR REPLACE INTO {name} ({columns}) VALUES ({marks})"
-    store.connection.execute(text, [*step["values"].values()])
+    store.connection.execute(text, _raw(step["values"]))
 
 
 def _raw_update(store: Store, step: Step) -> None:
     _, name, key = _target(step)
     sets = ", ".join(f"{column} = ?" for column in step["values"])
-    store.connection.execute(f"UPDATE {step['conflict']} {name} SET {sets} WHERE {key} = ?", [*step["values"].values(), step["key"]])
+    store.connection.execute(f"UPDATE {step['conflict']} {name} SET {sets} WHERE {key} = ?", [*_raw(step["values"]), step["key"]])
 
 
 def _bulk(store: Store, step: Step) -> None:

@@ -15,7 +15,7 @@ from cowork_gym.benchmarks.speed.report import Report, facts
 from cowork_gym.benchmarks.speed.rivals import PlainDict, RawSqlite
 from cowork_gym.core.errors import MissingExtra
 
-ROUNDS, QUICK, WORLDS = 300, 30, 200
+ROUNDS, QUICK, WORLDS, WIDTH = 100, 15, 200, 150
 
 
 def main() -> None:
@@ -24,6 +24,8 @@ def main() -> None:
     rounds = options.rounds or (QUICK if options.quick else ROUNDS)
     report = run(rounds)
     console = Console()
+    if not console.is_terminal:
+        console.width = WIDTH
     console.print(report.table())
     console.print(report.memory_table())
     if options.json:
@@ -48,12 +50,12 @@ def run(rounds: int) -> Report:
         items.append(HTTP)
         samples |= measure([HTTP], [door], rounds)
         door.close()
-    return Report(items, [one.name for one in contenders], samples, measure_memory(contenders[0], min(rounds, WORLDS)), before)
+    return Report(items, [one.name for one in contenders], samples, measure_memory(contenders[0], min(2 * rounds, WORLDS)), before)
 
 
 def _options() -> Namespace:
     parser = ArgumentParser(prog="python -m cowork_gym.benchmarks.speed", description="Measure the environment beside raw SQLite and plain dicts.")
-    parser.add_argument("--rounds", type=int, help=f"measurements of each item; {ROUNDS} unless given")
+    parser.add_argument("--rounds", type=int, help=f"samples of each item; {ROUNDS} unless given")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} rounds")
     parser.add_argument("--profile", action="store_true", help="show where the time goes for each target that is missed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there")

@@ -49,10 +49,10 @@ _GRADING: Mapping[str, Any] = {
         {"id": "ticket", "kind": "tool_called_with", "weight": 0.2, "tool": "helpdesk_get_ticket", "arguments": {"ticket_id": "TCK-042"}},
         {"id": "article", "kind": "tool_called_with", "weight": 0.2, "tool": "kb_get_article", "arguments": {"article_id": "KB-007"}},
         {"id": "updated", "kind": "audit_record", "weight": 0.4, "collection": "helpdesk.updated_tickets", "where": {"ticket_id": "TCK-042"}},
+        {"id": "rest", "kind": "unchanged", "allow": [{"table": "helpdesk.tickets"}, {"table": "gmail.drafts"}]},
     ],
     "outcomes": [
         {"id": "resolved", "kind": "row_state", "table": "helpdesk.tickets", "key": "TCK-042", "fields": {"resolution": {"contains": "KB-007"}}},
-        {"id": "rest", "kind": "unchanged", "allow": [{"table": "helpdesk.tickets"}, {"table": "gmail.drafts"}]},
     ],
 }
 
@@ -95,20 +95,21 @@ def _customer(random: Random, n: int) -> dict[str, Any]:
 
 def _ticket(random: Random, n: int) -> dict[str, Any]:
     return {
-        "ticket_id": f"TCK-{n:03d}", "title": _text(random, 5), "description": _text(random, 40), "customer_id": f"CUS-{n % 80:03d}",
+        "ticket_id": f"TCK-{n:03d}", "title": _text(random, 5), "description": _text(random, 25), "customer_id": f"CUS-{n % 80:03d}",
         "priority": random.choice(("low", "medium", "high")), "tags": random.sample(_WORDS, 3), "created_at": f"{_day(random)}T10:00:00Z",
     }
 
 
 def _message(random: Random, n: int) -> dict[str, Any]:
     return {
-        "message_id": f"MSG-{n:03d}", "from": f"c{n % 80}@example.com", "to": "me", "subject": _text(random, 5), "body": _text(random, 60),
+        "message_id": f"MSG-{n:03d}", "from": f"c{n % 80}@example.com", "to": "me", "subject": _text(random, 5), "body": _text(random, 30),
         "date": f"{_day(random)}T11:00:00Z", "labels": ["INBOX"],
     }
 
 
 def _article(random: Random, n: int) -> dict[str, Any]:
-    return {"article_id": f"KB-{n:03d}", "title": _text(random, 5), "tags": random.sample(_WORDS, 2), "content": _text(random, 120), "category": "ops"}
+    tags = random.sample(_WORDS, 2)
+    return {"article_id": f"KB-{n:03d}", "title": _text(random, 5), "tags": tags, "content": _text(random, 60), "category": "ops"}
 
 
 def _transaction(random: Random, n: int) -> dict[str, Any]:

@@ -26,10 +26,10 @@ class Sample(NamedTuple):
     """Median by the clock."""
 
     @classmethod
-    def of(cls, times: Sequence[tuple[int, int]]) -> "Sample":
-        """The figures of some (CPU, wall) times in nanoseconds."""
+    def of(cls, times: Sequence[tuple[float, float]]) -> "Sample":
+        """The figures of some (CPU, wall) times."""
         cpu, wall = zip(*times, strict=True)
-        return cls(statistics.median(cpu) / 1e6, _percentile(cpu, 0.9) / 1e6, statistics.median(wall) / 1e6)
+        return cls(statistics.median(cpu), _percentile(cpu, 0.9), statistics.median(wall))
 
 
 def measure(items: Sequence[Item], contenders: Sequence[Any], rounds: int) -> dict[tuple[str, str], Sample]:
@@ -38,47 +38,57 @@ def measure(items: Sequence[Item], contenders: Sequence[Any], rounds: int) -> di
     Args:
         items: What to measure.
         contenders: Who does it.
-        rounds: How often; one more round comes first and does not count.
+        rounds: How many samples; one more round comes first and does not count.
 
     Returns:
         The sample of each (item title, contender name) that the contender has.
     """
-    times: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    times: dict[tuple[str, str], list[tuple[float, float]]] = {}
     with _no_collection():
         for number in range(rounds + 1):
             for item in items:
                 for one in contenders:
-                    if (run := getattr(one, item.run, None)) is not None:
-                        taken = _once(one, item, run)
+                    if hasattr(one, item.run):
+                        taken = _take(item, one)
                         if number:
                             times.setdefault((item.title, one.name), []).append(taken)
             gc.collect()
     return {at: Sample.of(taken) for at, taken in times.items()}
 
 
-def profile(item: Item, contender: Any, times: int = 300, lines: int = 25) -> str:
+def profile(item: Item, contender: Any, rounds: int = 50, lines: int = 25) -> str:
     """Where an item's time goes: the functions with the most time of their own."""
     profiler = cProfile.Profile()
-    run = getattr(contender, item.run)
-    for _ in range(times):
-        for name in item.before:
-            getattr(contender, name)()
-        profiler.enable()
-        run()
-        profiler.disable()
+    for _ in range(rounds):
+        for run in _runs(item, contender):
+            profiler.enable()
+            run()
+            profiler.disable()
     text = io.StringIO()
     pstats.Stats(profiler, stream=text).strip_dirs().sort_stats("tottime").print_stats(lines)
     return text.getvalue()
 
 
-def _once(contender: Any, item: Item, run: Callable[[], object]) -> tuple[int, int]:
+def _take(item: Item, contender: Any) -> tuple[float, float]:
+    """The mean (CPU, wall) time of some runs in a row, in milliseconds."""
+    cpu = wall = 0
+    for run in _runs(item, contender):
+        wall_start, cpu_start = time.perf_counter_ns(), time.process_time_ns()
+        kept = run()
+        cpu += time.process_time_ns() - cpu_start
+        wall += time.perf_counter_ns() - wall_start
+        del kept  # freeing the result is not part of the run
+    return cpu / item.times / 1e6, wall / item.times / 1e6
+
+
+def _runs(item: Item, contender: Any) -> Iterator[Callable[[], object]]:
+    """What is measured, as often as the item says; whatever comes before happens outside of the measurement."""
     for name in item.before:
         getattr(contender, name)()
-    wall, cpu = time.perf_counter_ns(), time.process_time_ns()
-    kept = run()
-    taken = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
-    del kept  # freeing the result is not part of the call
-    return taken
+    for _ in range(item.times):
+        for name in item.between:
+            getattr(contender, name)()
+        yield getattr(contender, item.run)
 
 
 @contextmanager
@@ -93,5 +103,5 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _percentile(values: Sequence[int], share: float) -> float:
+def _percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(int(len(values) * share), len(values) - 1)]

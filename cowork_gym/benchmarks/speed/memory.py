@@ -2,7 +2,6 @@
 
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,37 +22,33 @@ class Memory(NamedTuple):
     """How many of them fit."""
     target: int | None = None
 
+    @classmethod
+    def of(cls, state: str, before: int, worlds: int, target: int | None = None) -> "Memory":
+        """What each of some worlds holds, by what the process has grown."""
+        each = max((_resident() - before) / worlds, 1)
+        return cls(state, each / 1024, int(_GIB / each), target)
+
 
 def measure_memory(ours: Ours, worlds: int) -> list[Memory]:
-    """Fork worlds, bring each into a state, and see how much the process has grown.
+    """Fork worlds, bring them from state to state, and see each time how much the process has grown.
 
     Args:
         ours: The contender that they are forks of.
-        worlds: How many to keep alive at once.
+        worlds: How many to keep alive.
     """
-    states: list[tuple[str, Callable[[Ours], object], int | None]] = [
-        ("forked, not called yet", lambda one: None, None), ("after one read", Ours.read, 2000), ("after the ten calls", Ours.play, None),
-    ]
     ours.reset()
     ours.write()
-    found = []
-    for state, bring, target in states:
-        alive = [_one(ours, bring) for _ in range(10)]  # so that pools which grow once have grown
-        gc.collect()
-        before = _resident()
-        alive += [_one(ours, bring) for _ in range(worlds)]
-        each = max((_resident() - before) / worlds, 1)
-        found.append(Memory(state, each / 1024, int(_GIB / each), target))
+    gc.collect()
+    before, alive = _resident(), [ours.fork() for _ in range(worlds)]
+    found = [Memory.of("forked, not called yet", before, worlds)]
+    for state, bring, target in (("after one read", Ours.read, 2000), ("after ten more calls", Ours.play, None)):
         for one in alive:
-            one.close()
-        del alive, one
+            bring(one)
+        gc.collect()
+        found.append(Memory.of(state, before, worlds, target))
+    for one in alive:
+        one.close()
     return found
-
-
-def _one(ours: Ours, bring: Callable[[Ours], object]) -> Ours:
-    fork = ours.fork()
-    bring(fork)
-    return fork
 
 
 def _resident() -> int:

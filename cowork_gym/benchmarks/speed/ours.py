@@ -4,7 +4,6 @@ from cowork_gym.benchmarks.speed.desk import ANSWER, READ, SCRIPT, WRITE, Call
 from cowork_gym.core.messages import Message, ToolCall, final
 from cowork_gym.core.record import seal
 from cowork_gym.core.task import Task
-from cowork_gym.envs.database import Database
 from cowork_gym.envs.env import CoworkEnv
 
 __all__ = ["Ours"]
@@ -24,9 +23,9 @@ class Ours:
         self._env = CoworkEnv(task, door=door)
 
     def reset(self) -> None:
-        """Begin an episode, with a database open and nothing read from it, which is what a first call starts with."""
+        """Begin an episode and open its database, as its first call does before anything else."""
         self._env.reset(seed=1)
-        Database(self._env.blueprint.tables, self._env.blueprint.start)
+        self._env.world._open()
 
     def reset_lazily(self) -> None:
         """Begin an episode; the first call opens its database."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Literal, NotRequired
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from cowork_gym.benchmarks.speed.desk import ANSWER, READ, SCRIPT, WRITE
@@ -22,29 +22,28 @@ from cowork_gym.core.task import Task
 __all__ = ["PlainDict", "RawSqlite", "Rival"]
 
 Row = dict[str, Any]
+_TYPED_DICT: Any = TypedDict  # so that mypy lets a type be made from data
 _STRICT = ConfigDict(strict=True, extra="forbid")
 _KEYS = {"customers": "customer_id", "tickets": "ticket_id", "messages": "message_id", "articles": "article_id", "transactions": "transaction_id"}
 
 
+@with_config(_STRICT)
 class _Update(TypedDict):
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
     ticket_id: str
     priority: NotRequired[Literal["low", "medium", "high", "critical"]]
     tags: NotRequired[list[str]]
     resolution: NotRequired[str]
 
 
+@with_config(_STRICT)
 class _Draft(TypedDict):
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
     to: str
     subject: str
     body: str
 
 
 def _lookup(key: str) -> TypeAdapter[Any]:
-    shape = TypedDict("shape", {key: str})  # type: ignore[misc]
-    shape.__pydantic_config__ = _STRICT
-    return TypeAdapter(shape)
+    return TypeAdapter(with_config(_STRICT)(_TYPED_DICT("Lookup", {key: str})))
 
 
 _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {

@@ -11,7 +11,7 @@ from cowork_gym.core.clock import parse_time
 from cowork_gym.graders.matchers.matcher import MatcherError, same, show, spelling
 from cowork_gym.graders.numerals import exact, near, numbers_in, whole_number
 
-__all__ = ["Date", "Equals", "MentionsNumber", "Number", "OneOf", "Present", "SetOf"]
+__all__ = ["Date", "Equals", "MentionsNumber", "Number", "OneOf", "Present", "SetOf", "read_date"]
 
 
 @dataclass(frozen=True, slots=True)

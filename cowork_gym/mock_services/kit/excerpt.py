@@ -52,8 +52,8 @@ def _hits(text: str, query: str) -> list[tuple[int, str]]:
 
 def _folded(text: str) -> tuple[str, list[int]]:
     """A text without case and accents, and the place in the text of each of its characters."""
-    pairs = [(letter, at) for at, one in enumerate(text) for letter in _letters(one)]
-    return "".join([letter for letter, _ in pairs]), [at for _, at in pairs]
+    folded = [*map(_letters, text)]
+    return "".join(folded), [at for at, letters in enumerate(folded) for _ in letters]
 
 
 @lru_cache(4096)

@@ -28,8 +28,6 @@ _COMPILED: Any = sa.util.LRUCache(500)  # compiled ORM statements, shared by all
 class Moment:
     """When a call happens: its number in the ledger, the clock, and the seed from which ids are made."""
 
-    __slots__ = ("clock", "seed", "sequence")
-
     def __init__(self, clock: Clock, sequence: int, seed: int) -> None:
         self.clock, self.sequence, self.seed = clock, sequence, seed
 
@@ -38,7 +36,7 @@ class Moment:
         """Simulated time, UTC."""
         return self.clock.at(self.sequence)
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """Simulated time as records carry it."""
         return self.clock.stamp(self.sequence)

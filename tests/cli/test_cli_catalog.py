@@ -1,0 +1,62 @@
+"""`cowork list` and `cowork show`: what there is, and of a task only its public half."""
+
+import json
+
+import pytest
+
+from cowork_gym.cli.main import main
+from cowork_gym.envs.registration import REGISTRY, load_task
+
+Capture = pytest.CaptureFixture[str]
+PUBLIC = {
+    "id", "version", "release_id", "title", "category", "difficulty", "language", "capabilities", "services", "mock_today", "budgets",
+    "request", "tools",
+}
+
+
+def _told(capsys: Capture, *arguments: str) -> str:
+    assert main([*arguments]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    return told.out
+
+
+def test_the_list_has_every_task_with_its_services(capsys: Capture) -> None:
+    listed = json.loads(_told(capsys, "list", "--json"))
+    assert [one["id"] for one in listed] == [*REGISTRY.tasks()]
+    assert {"cowork/M1003-v0", "cowork/M1100-v0", "cowork/M133-v0"} <= {one["id"] for one in listed}
+    assert all([*one] == ["id", "title", "services", "difficulty"] for one in listed)
+    (key_rotation,) = [one for one in listed if one["id"] == "cowork/M1100-v0"]
+    assert key_rotation["services"] == ["crm", "helpdesk", "kb"]
+
+
+def test_the_table_has_the_same(capsys: Capture) -> None:
+    told = _told(capsys, "list")
+    assert [line.split()[0] for line in told.splitlines() if line.startswith(" cowork/")] == [*REGISTRY.tasks()]
+    assert "\x1b" not in told
+
+
+@pytest.mark.parametrize("name", ["M1100", "cowork/M1100-v0", "M1100-v0"])
+def test_a_task_is_shown_with_request_tools_and_budgets(name: str, capsys: Capture) -> None:
+    told, task = _told(capsys, "show", name), load_task("M1100")
+    assert task.request.strip() in told
+    assert all(tool in told for tool in task.tools)
+    assert task.release_id in told
+    assert "30 turns, 60 calls" in told
+
+
+def test_the_object_is_the_public_half_and_no_more(capsys: Capture) -> None:
+    shown, task = json.loads(_told(capsys, "show", "M1100", "--json")), load_task("M1100")
+    assert {*shown} == PUBLIC
+    assert (shown["request"], shown["release_id"]) == (task.request, task.release_id)
+    assert [one["function"]["name"] for one in shown["tools"]] == [*task.tools]
+    assert shown["budgets"] == {"turns": 30, "calls": 60, "tokens": None, "seconds": None}
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("name", ["M1003", "M1100", "M133"])
+def test_nothing_of_the_private_half_is_shown(name: str, form: list[str], capsys: Capture) -> None:
+    told, task = _told(capsys, "show", name, *form), load_task(name)
+    secrets = {one["id"] for part in ("checks", "outcomes") for one in task.grading[part]} | {one.name for one in task.negatives}
+    secrets |= {f"{one['weight']}" for one in task.grading["checks"] if one.get("weight")} | {line for line in task.notes.splitlines() if line}
+    assert not [one for one in secrets if one in told]
