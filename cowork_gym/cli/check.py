@@ -106,7 +106,7 @@ def _show(name: str, findings: list["Finding"]) -> None:
     from cowork_gym.cli.display import open_screen, show_table
 
     screen, fell_short = open_screen(), sum(not one.passed for one in findings)
-    screen.print(Text(name, "bold"))
+    screen.print(Text(name, "bold"), soft_wrap=True)
     rows: list[list[str | Text]] = [[one.name, Text("pass", "green") if one.passed else Text("fail", "red"), one.detail] for one in findings]
     show_table(screen, ["finding", "verdict", "detail"], rows)
     screen.print(Text(f"{fell_short} of {len(findings)} fell short", "bold red") if fell_short else Text("all is in order", "bold green"))

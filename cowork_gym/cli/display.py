@@ -1,6 +1,8 @@
-"""What people read on the terminal: turns as they happen, and the grade as a table. What agents and services say is text, never markup."""
+"""What people read on the terminal: turns as they happen, and the grade as a table. What agents and services say is text, never markup.
 
-import shutil
+A sentence is one line, which a terminal wraps by itself; only tables know how wide the screen is.
+"""
+
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -11,18 +13,20 @@ from rich.text import Text
 
 from cowork_gym.core.canonical import encode
 from cowork_gym.core.episode import Turn
+from cowork_gym.core.errors import ToolError
 from cowork_gym.core.grade import Grade
 from cowork_gym.core.messages import ToolCall
 
 __all__ = ["open_screen", "short", "show_grade", "show_table", "show_turn"]
 
 _PLAIN_WIDTH = 160
-"""Columns where the output is no terminal and COLUMNS is not set."""
+"""Columns where the output is no terminal."""
 
 
 def open_screen() -> Console:
     """Standard output as it is now; without colour where it is no terminal."""
-    width = None if sys.stdout.isatty() else shutil.get_terminal_size((_PLAIN_WIDTH, 25)).columns
+    # COLUMNS says nothing about a file or a pipe: a program that loads readline hands its children the 80 columns of no terminal.
+    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
@@ -35,7 +39,7 @@ def short(text: str, length: int) -> str:
 def show_turn(screen: Console, turn: Turn) -> None:
     """What the agent said, each call, and what came back."""
     room = max(screen.width - 8, 20)
-    lines = [(turn.action.content, "bold")] if turn.action and turn.action.content else []
+    lines = [(turn.said.content, "bold")] if turn.said.content else []
     if turn.invalid is not None:
         lines.append((f"not an action: {turn.invalid}", "yellow"))
     for call, dispatch in zip(turn.action.tool_calls if turn.action else (), turn.dispatches, strict=False):
@@ -51,7 +55,7 @@ def show_grade(screen: Console, grade: Grade) -> None:
     if grade.fault is not None:
         fault = grade.fault
         text = f"quarantined, no reward: the {fault.blame.replace('_', ' ')} failed at {fault.where}: {fault.message}"
-        screen.print(Text(short(text, 600), "bold yellow"))
+        screen.print(Text(short(text, 600), "bold yellow"), soft_wrap=True)
         return
     rows: list[list[str | Text]] = [
         [one.id, one.part, Text("pass", "green") if one.passed else Text("fail", "red"), f"{one.weight:g}" if one.weight else "", one.reason]
@@ -62,7 +66,7 @@ def show_grade(screen: Console, grade: Grade) -> None:
     others = ", ".join(f"{name} {value:.3g}" for name, value in grade.rewards.items() if name != grade.spec)
     screen.print(Text("reward ").append(f"{grade.reward:.3g}", "bold green" if grade.passed else "bold red").append(
         f" under {grade.spec} ({'passed' if grade.passed else 'not passed'}): {numbers}; {others}",
-    ))
+    ), soft_wrap=True)
 
 
 def show_table(screen: Console, heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
@@ -77,6 +81,7 @@ def show_table(screen: Console, heads: Sequence[str], rows: Iterable[Sequence[st
 
 def _written(call: ToolCall) -> str:
     """A call as one would write it in Python."""
-    if isinstance(call.arguments, str):
+    try:
+        return f"{call.name}({', '.join(f'{name}={encode(value)}' for name, value in call.decoded().items())})"
+    except ToolError:
         return f"{call.name}({call.arguments})"
-    return f"{call.name}({', '.join(f'{name}={encode(value)}' for name, value in call.arguments.items())})"

@@ -7,6 +7,7 @@ from typing import TextIO
 import typer
 
 from cowork_gym.cli import catalog, check, new, run
+from cowork_gym.cli.complaint import complain
 from cowork_gym.core.errors import UserError
 
 __all__ = ["app", "main"]
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    print("cowork:", " ".join(text.split()), file=sys.stderr)
+    complain(text)
     return code
 
 

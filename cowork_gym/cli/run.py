@@ -1,7 +1,6 @@
 """The verb `run`: an agent plays a task; its turns and its grade are shown, and the episode may be kept."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,10 +10,15 @@ import typer
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.grade import Grade
+from cowork_gym.core.task import Task
 from cowork_gym.harness.agents import AGENTS
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from cowork_gym.envs.env import CoworkEnv
+    from cowork_gym.harness import Policy
+    from cowork_gym.harness.loop import Watch
 
 __all__ = ["add_to", "run"]
 
@@ -41,13 +45,12 @@ def run(
 ) -> None:
     """Let an agent play a task, and show its turns and its grade.
 
-    Exit code 1 says that the reward is under --min-reward, or that there is none because a fault quarantined the episode.
+    Exit code 1 says that the reward is under --min-reward, or that there is none because a fault quarantined the episode; 130 that
+    Ctrl-C stopped it, after which it is graded and kept as it stands.
     """
-    from rich.text import Text
-
     from cowork_gym.cli.display import open_screen, show_turn
     from cowork_gym.envs.env import CoworkEnv
-    from cowork_gym.harness import make_agent, play
+    from cowork_gym.harness import make_agent
 
     env = CoworkEnv(id, door=door, reward=spec)
     screen = None if as_json else open_screen()
@@ -55,25 +58,29 @@ def run(
         policy = make_agent(agent, env.task, tool_format=tool_format)
         folder = None if out is None else _open_folder(out)
         if screen is not None:
-            screen.print(Text(f"{env.task.id}: {env.task.title}", "bold").append(f"\n{policy.name} plays, seed {seed}\n", "not bold"))
-        episode = play(env, policy, seed=seed, watch=partial(show_turn, screen) if screen else None)
+            _show_start(screen, env.task, policy.name, seed)
+        episode, interrupted = _play(env, policy, seed, partial(show_turn, screen) if screen else None)
     finally:
         env.close()
-    grade = _under(spec, episode)
+    grade = episode.grade
+    assert grade is not None  # what has ended is graded
     file = None if folder is None else _write(episode, folder)
     if screen is None:
         print(json.dumps(_report(episode, grade, file), indent=2))
     else:
         _show_end(screen, episode, grade, file)
-    if grade.reward is None or grade.reward < (min_reward or 0):
-        raise typer.Exit(1)
+    if interrupted or grade.reward is None or grade.reward < (min_reward or 0):
+        raise typer.Exit(130 if interrupted else 1)
 
 
-def _under(spec: str | None, episode: Episode) -> Grade:
-    """The grade, with its reward under another spec than the task's where one is asked for."""
-    grade = episode.grade
-    assert grade is not None
-    return grade if spec is None or grade.reward is None else replace(grade, spec=spec, reward=grade.rewards[spec])
+def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") -> tuple[Episode, bool]:
+    """The episode, and whether the person cut it short."""
+    from cowork_gym.harness import play
+
+    try:
+        return play(env, policy, seed=seed, watch=watch), False
+    except KeyboardInterrupt:
+        return env.finish(), True
 
 
 def _report(episode: Episode, grade: Grade, file: Path | None) -> dict[str, Any]:
@@ -85,13 +92,19 @@ def _report(episode: Episode, grade: Grade, file: Path | None) -> dict[str, Any]
     }
 
 
+def _show_start(screen: "Console", task: Task, agent: str, seed: int) -> None:
+    from rich.text import Text
+
+    screen.print(Text(f"{task.id}: {task.title}", "bold").append(f"\n{agent} plays, seed {seed}\n", "not bold"), soft_wrap=True)
+
+
 def _show_end(screen: "Console", episode: Episode, grade: Grade, file: Path | None) -> None:
     from rich.text import Text
 
     from cowork_gym.cli.display import show_grade
 
     turns, calls = len(episode.turns), len(episode.dispatches)
-    screen.print(Text(f"\nended by {episode.ending} after {turns} turn{'s' * (turns != 1)} and {calls} call{'s' * (calls != 1)}"))
+    screen.print(Text(f"\nended by {episode.ending} after {turns} turn{'s' * (turns != 1)} and {calls} call{'s' * (calls != 1)}"), soft_wrap=True)
     show_grade(screen, grade)
     if file is not None:
         screen.print(Text(f"episode: {file}"), soft_wrap=True)

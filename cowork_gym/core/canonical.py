@@ -9,16 +9,18 @@ from typing import Any
 
 from cowork_gym.core.errors import ErrorKind, ToolError
 
-__all__ = ["MAX_DEPTH", "MAX_SIZE", "canonical", "check_value", "decode", "digest", "encode", "exact"]
+__all__ = ["MAX_DEPTH", "MAX_ID", "MAX_SIZE", "canonical", "check_id", "check_value", "decode", "digest", "encode", "exact", "read_number"]
 
 MAX_DEPTH = 32
 """Levels of nesting that an agent's value may have."""
+MAX_ID = 256
+"""Characters that an id may have."""
 MAX_SIZE = 256 * 1024
 """Characters and elements, together, that an agent's value may have."""
 
 _BARE = {None: "null", True: "true", False: "false"}
 _MAPPING = (dict, Mapping)  # tuples, and dict before its abstract class: these questions are asked of every value of every call
-_SEQUENCE, _SETS, _FRACTION = (list, tuple), (set, frozenset), (float, Decimal)
+_SEQUENCE, _SETS, _FRACTION, _WHOLE = (list, tuple), (set, frozenset), (float, Decimal), (str, int)
 _MANY = _SEQUENCE + _SETS
 
 
@@ -38,7 +40,7 @@ def canonical(value: Any) -> str:
     if isinstance(value, int):
         return int.__repr__(value)
     if isinstance(value, _FRACTION):
-        return _number(value if isinstance(value, Decimal) else Decimal(repr(value)))
+        return _number(value if isinstance(value, Decimal) else Decimal(float.__repr__(value)))
     if isinstance(value, _MAPPING):
         return "{" + ",".join([f"{canonical(key)}:{canonical(value[key])}" for key in sorted(value)]) + "}"
     if isinstance(value, bytes):
@@ -108,17 +110,31 @@ def decode(text: str | bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def read_number(text: str) -> Decimal:
+    """A JSON number with a fraction or an exponent, exactly.
+
+    Raises:
+        ValueError: Its exponent is beyond what a decimal can have.
+    """
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise ValueError(f"{text[:40]} is not a number that can be kept") from None
+
+
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_float=read_number, parse_constant=_refuse)
 
 
 def exact(value: Any) -> Any:
     """The value with floats as the decimals that they are spelled as, so that one value has one form; itself when it has none."""
+    if value is None or isinstance(value, _WHOLE):
+        return value
     if isinstance(value, float):
-        return Decimal(repr(value))
+        return Decimal(float.__repr__(value))
     if isinstance(value, _MAPPING):
         return {key: exact(item) for key, item in value.items()}
     return [exact(item) for item in value] if isinstance(value, _SEQUENCE) else value
@@ -154,6 +170,18 @@ def check_value(value: Any, *, what: str = "value") -> None:
         level = below
 
 
+def check_id(id: str | None, what: str) -> None:
+    """Refuse an id that cannot be kept.
+
+    Raises:
+        ToolError: It is no safe text (see `check_value`), or longer than `MAX_ID` characters.
+    """
+    if id is not None:
+        check_value(id, what=what)
+        if len(id) > MAX_ID:
+            raise ToolError(f"{what} is longer than {MAX_ID} characters", ErrorKind.VALIDATION)
+
+
 def _inside(item: Any, what: str) -> Sequence[Any]:
     """What a value contains, keys included."""
     if isinstance(item, _MAPPING):
@@ -187,5 +215,6 @@ def _check_number(item: Any, what: str) -> None:
         raise ToolError(f"{what} contains a {type(item).__name__}, which is not JSON", ErrorKind.VALIDATION)
     if not (item.is_finite() if isinstance(item, Decimal) else math.isfinite(item)):
         raise ToolError(f"{what} contains {item}, which is not a number", ErrorKind.VALIDATION)
-    if item and abs(Decimal(str(item)).adjusted()) > 40:
-        raise ToolError(f"{what} contains a number that cannot be kept exactly: {item}", ErrorKind.VALIDATION)
+    number = item if isinstance(item, Decimal) else Decimal(float.__repr__(item))
+    if item and (abs(number.adjusted()) > 40 or len(number.as_tuple().digits) > 80):
+        raise ToolError(f"{what} contains a number that cannot be kept exactly: {str(item)[:40]}", ErrorKind.VALIDATION)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from cowork_gym.core.errors import UserError
+
 __all__ = ["Clock", "parse_time"]
 
 
@@ -17,7 +19,13 @@ class Clock:
 
     @classmethod
     def on(cls, day: date) -> "Clock":
-        """The clock of an episode that begins at nine in the morning, UTC."""
+        """The clock of an episode that begins at nine in the morning, UTC.
+
+        Raises:
+            UserError: The year is not from 1900 to 2999: dates around it could not be reckoned with.
+        """
+        if not 1900 <= day.year <= 2999:
+            raise UserError(f"an episode begins in a year from 1900 to 2999, not on {day.isoformat()}")
         return cls(datetime.combine(day, time(9), UTC))
 
     def at(self, sequence: int) -> datetime:

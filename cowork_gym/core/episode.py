@@ -9,7 +9,10 @@ from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.messages import Message
 from cowork_gym.core.snapshot import Change
 
-__all__ = ["Dispatch", "Ending", "Episode", "Turn"]
+__all__ = ["SCHEMA_VERSION", "Dispatch", "Ending", "Episode", "Turn"]
+
+SCHEMA_VERSION = 0
+"""Of an episode: one run of one segment."""
 
 
 class Ending(StrEnum):
@@ -22,7 +25,7 @@ class Ending(StrEnum):
     SECONDS = "seconds"
     FAULT = "fault"
     STOPPED = "stopped"
-    """The caller sealed it before it had ended."""
+    """The caller ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Dispatch:
     """One tool call as it was dispatched, whether or not it reached a service."""
 
     id: str
+    """Unique in the episode; the call's own id where that is free."""
     tool: str
     status: int
     """HTTP status of the answer; 400 and above counts as an error for robustness."""
@@ -38,7 +42,7 @@ class Dispatch:
     sequence: int | None = None
     """The ledger entry, or None when the call was refused at the door."""
     replayed: bool = False
-    """Whether the id came again and the recorded result was returned."""
+    """Whether the call was a retry, so that the recorded result was returned and nothing was executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,20 @@ class Turn:
     dispatches: tuple[Dispatch, ...] = ()
     invalid: str | None = None
     """Why the action was refused as a whole."""
+    raw: str | None = None
+    """What the agent sent in place of a message, as text."""
+    tokens: int = 0
+    """Tokens that the policy produced for it."""
+
+    @property
+    def said(self) -> Message:
+        """The action as a message: what was no message is its text."""
+        return self.action or Message("assistant", self.raw or "")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Episode:
-    """One attempt: one run of one segment."""
+    """One attempt: one run of one segment, in schema version `SCHEMA_VERSION`."""
 
     task: str
     release_id: str
@@ -88,7 +101,7 @@ class Episode:
         """The conversation, request first."""
         flow = [*self.opening]
         for turn in self.turns:
-            flow += ([turn.action] if turn.action else []) + [*turn.observation]
+            flow += [turn.said, *turn.observation]
         return tuple(flow)
 
     def with_grade(self, grade: Grade) -> "Episode":

@@ -67,6 +67,8 @@ class Grade:
     rewards: Mapping[str, float] = field(default_factory=dict)
     """The reward under every known spec."""
     checks: tuple[CheckResult, ...] = ()
+    seal: str = ""
+    """The seal of the episode that was graded."""
     fault: FaultRecord | None = None
 
     @property

@@ -46,11 +46,13 @@ class Entry:
     """The audit collection that the call wrote to, such as `updated_tickets`."""
     record: Mapping[str, Any] | None
     """The audit record."""
+    refusal: str | None = None
+    """Why the tool refused: the `ErrorKind`'s value; a record that was not found is a refusal too. None when it answered."""
 
     @property
     def failed(self) -> bool:
-        """Whether the tool refused; a record that was not found is a refusal too."""
-        return isinstance(self.outcome, Mapping) and "error" in self.outcome
+        """Whether the tool refused."""
+        return self.refusal is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +137,13 @@ class Ledger(Sequence[Entry]):
             fields = decode(body)
             ledger = cls(Link(ledger.head, fields["sequence"], fields["dispatch"], body, _seal(ledger.head, body)))
         return ledger
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its texts: a chain of links is too deep for pickle and copy to follow."""
+        return Ledger.read, ([link.body for link in reversed([*self.links()])],)
+
+    def __deepcopy__(self, memo: Any) -> "Ledger":
+        return self
 
     def __len__(self) -> int:
         return self.head.sequence if self.head else 0

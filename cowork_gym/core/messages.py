@@ -1,13 +1,14 @@
 """Messages and tool calls: the OpenAI wire form in and out, arguments never coerced."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal, get_args
 
 from cowork_gym.core.canonical import decode, encode
 from cowork_gym.core.errors import ErrorKind, ToolError
 
-__all__ = ["Message", "Role", "ToolCall", "call", "final", "message"]
+__all__ = ["InvalidAction", "Message", "Role", "ToolCall", "call", "final", "message"]
 
 Role = Literal["system", "user", "assistant", "tool"]
 _ROLES = get_args(Role)
@@ -77,34 +78,49 @@ class Message:
                 `{"name", "arguments"}` is one call), or the JSON text of such a mapping.
 
         Raises:
-            ToolError: It is none of these. The text says what was expected.
+            ToolError: It is none of these, or has neither text nor calls. The text says what was expected.
         """
+        given = value
         if isinstance(value, cls):
-            return value
-        if isinstance(value, str):
+            value = {name: getattr(value, name) for name in cls.__slots__}
+        elif isinstance(value, str):
             value = _from_text(value)
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict | Mapping):
             raise _invalid(f"an action is an assistant message (a mapping or its JSON text), not {_json_type(value)}")
         if "name" in value and "arguments" in value and "role" not in value:
             return cls("assistant", None, (_parse_call(value, 0),))
         role = value.get("role", "assistant")
-        if role not in _ROLES:
-            raise _invalid(f"unknown role {role!r}: choose from {', '.join(_ROLES)}")
-        calls = value.get("tool_calls")
-        if calls is not None and (isinstance(calls, str) or not isinstance(calls, Sequence)):
+        if not isinstance(role, str) or role not in _ROLES:
+            raise _invalid(f"unknown role {repr(role)[:60]}: choose from {', '.join(_ROLES)}")
+        calls, content = value.get("tool_calls"), _text(value.get("content"))
+        if calls is not None and (isinstance(calls, str) or not isinstance(calls, list | tuple | Sequence)):
             raise _invalid("tool_calls must be a list")
-        return cls(
-            role, _text(value.get("content")), tuple(_parse_call(one, at) for at, one in enumerate(calls or ())),
+        if content is None and not calls:
+            raise _invalid(f"a message has a text in `content` or calls in `tool_calls`; this one has {', '.join(map(repr, value)) or 'nothing'}")
+        message = cls(
+            role, content, tuple([_parse_call(one, at) for at, one in enumerate(calls or ())]),  # type: ignore[arg-type]
             _optional_string(value, "tool_call_id"), _optional_string(value, "name"),
         )
+        return given if message == given else message
 
-    def with_ids(self, first: int) -> "Message":
-        """The message with an id for every call that has none: `call_<n>`, counted from `first`."""
-        if all(one.id is not None for one in self.tool_calls):
+    def with_ids(self, first: int, taken: Set[str] = frozenset()) -> "Message":
+        """The message with an id for every call that has none: `call_<n>`, counted from `first`, unlike those `taken`."""
+        if all(one.id for one in self.tool_calls):
             return self
-        ids = [f"call_{first + at}" if one.id is None else one.id for at, one in enumerate(self.tool_calls)]
-        calls = tuple([ToolCall(one.name, one.arguments, id) for one, id in zip(self.tool_calls, ids, strict=True)])
+        used = taken | {one.id for one in self.tool_calls}
+        free = (id for number in count(first) if (id := f"call_{number}") not in used)
+        calls = tuple([one if one.id else ToolCall(one.name, one.arguments, next(free)) for one in self.tool_calls])
         return Message(self.role, self.content, calls, self.tool_call_id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidAction:
+    """An answer in which no message could be read: cut off, or garbled. It costs a turn and executes nothing."""
+
+    reason: str
+    """Why, in words that the agent reads."""
+    text: str
+    """What the agent wrote."""
 
 
 def call(tool: str, /, **arguments: Any) -> Message:
@@ -146,14 +162,14 @@ def _from_text(text: str) -> Any:
 
 def _parse_call(value: Any, at: int) -> ToolCall:
     if isinstance(value, ToolCall):
-        return value
-    function = value.get("function", value) if isinstance(value, Mapping) else None
-    if not isinstance(function, Mapping):
+        value = {"id": value.id, "name": value.name, "arguments": value.arguments}
+    function = value.get("function", value) if isinstance(value, dict | Mapping) else None
+    if not isinstance(function, dict | Mapping):
         raise _invalid(f"tool_calls[{at}] must be an object with a name and arguments")
     name, arguments, id = function.get("name"), function.get("arguments", {}), value.get("id")
     if not isinstance(name, str):
         raise _invalid(f"tool_calls[{at}] has no name")
-    if not isinstance(arguments, Mapping | str):
+    if not isinstance(arguments, dict | str | Mapping):
         raise _invalid(f"the arguments of tool_calls[{at}] must be an object or its JSON text, not {_json_type(arguments)}")
     if id is not None and not isinstance(id, str):
         raise _invalid(f"the id of tool_calls[{at}] must be a string")
@@ -164,7 +180,7 @@ def _text(content: Any) -> str | None:
     """Content as text; of a list of parts, the text parts."""
     if content is None or isinstance(content, str):
         return content
-    if isinstance(content, Sequence) and all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content):
+    if isinstance(content, list | tuple) and all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content):
         return "".join(part["text"] for part in content)
     raise _invalid(f"content must be a text or null, not {_json_type(content)}")
 

@@ -1,163 +1,140 @@
-"""The file of an episode: JSON lines, sealed with a sha256. The grade stands after the seal, so it can be given again."""
+"""The file of an episode: JSON lines, sealed with a sha256. Grades stand after the seal, each bound to it, so that one can be given again."""
 
 import hashlib
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+import threading
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
-from cowork_gym.core.canonical import canonical, decode, encode
-from cowork_gym.core.episode import Dispatch, Ending, Episode, Turn
-from cowork_gym.core.errors import Blame, CoworkError, FaultRecord, PackageError
-from cowork_gym.core.grade import CheckResult, Grade, Part
-from cowork_gym.core.ledger import Ledger
-from cowork_gym.core.messages import Message
-from cowork_gym.core.snapshot import Change
+from cowork_gym.core.canonical import decode, encode
+from cowork_gym.core.episode import SCHEMA_VERSION, Episode
+from cowork_gym.core.errors import PackageError, UserError
+from cowork_gym.core.events import Event, events_of, grade_event, read_events, read_grade
+from cowork_gym.core.grade import Grade
 
-__all__ = ["SCHEMA_VERSION", "read_episode", "seal", "write_episode"]
+__all__ = ["read_episode", "seal", "write_episode"]
 
-SCHEMA_VERSION = 0
-"""Of the episode file: one run of one segment."""
-
-_Event = Mapping[str, Any]
+_UNREADABLE = (ValueError, RecursionError)
 
 
 def seal(episode: Episode) -> str:
     """sha256 over everything but the grade, in hex."""
-    return _sha256(_sealed(episode))
+    return _sha256(b"\n".join(_sealed(episode)))
 
 
-def write_episode(episode: Episode, folder: Path) -> Path:
+def write_episode(episode: Episode, folder: str | Path) -> Path:
     """Write an episode as JSON lines, whole or not at all.
 
     Returns:
-        The file: `<task>-<agent>-<seed>-<seal>.jsonl` in `folder`, which is made if need be.
+        The file: `<task>-<agent>-<seed>-<seal>.jsonl` in `folder`, which is made if need be. Long parts of the name are cut.
+
+    Raises:
+        UserError: The grade is that of another episode.
+        OSError: The file cannot be written.
     """
-    sealed = _sealed(episode)
-    sha256 = _sha256(sealed)
-    lines = [sealed, _line({"event": "seal", "sha256": sha256})]
+    lines = _sealed(episode)
+    sha256 = _sha256(b"\n".join(lines))
+    lines.append(_seal_line(sha256))
     if episode.grade is not None:
-        lines.append(_line({"event": "grade", **episode.grade.to_dict()}))
-    name = f"{episode.task}-{episode.agent[:60]}-{episode.seed}-{sha256[:8]}.jsonl"
-    path = folder / "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        if episode.grade.seal != sha256:
+            raise UserError(f"the grade is not of this episode of {episode.task}: it names another seal")
+        lines.append(_grade_line(episode.grade))
+    path = Path(folder, _name(episode, sha256))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(b"\n".join(lines) + b"\n")
-        Path(temporary).replace(path)
+        temporary.write_bytes(b"\n".join(lines) + b"\n")
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return path
 
 
-def read_episode(path: Path) -> Episode:
-    """An episode from its file, verified against its seal.
+def read_episode(path: str | Path) -> Episode:
+    """An episode from its file, verified against its seal. Of several grades the last one counts.
 
     Raises:
         PackageError: The file is not an episode, is of another schema version, is cut off, or was changed.
     """
     try:
-        lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
+        lines = Path(path).read_bytes().removesuffix(b"\n").split(b"\n")
         events = [decode(line) for line in lines]
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise PackageError(path, "", f"not an episode file: {error.strerror}") from None
+    except ValueError as error:
         raise PackageError(path, "", f"not an episode file: {error}") from None
-    if not all(isinstance(event, dict) for event in events) or events[0].get("event") != "episode":
+    if not all(isinstance(event, dict) and isinstance(event.get("event"), str) for event in events) or events[0]["event"] != "episode":
         raise PackageError(path, "line 1", "not an episode file")
     if (version := events[0].get("schema_version")) != SCHEMA_VERSION:
-        raise PackageError(path, "schema_version", f"this reader knows version {SCHEMA_VERSION}, the file has {version}")
-    at = next((at for at, event in enumerate(events) if event.get("event") == "seal"), None)
+        raise PackageError(path, "schema_version", f"this reader knows version {SCHEMA_VERSION}, the file has {version!r:.40}")
+    at = next((at for at, event in enumerate(events) if event["event"] == "seal"), None)
     if at is None:
         raise PackageError(path, "", "the seal is missing: the file is cut off")
-    if _sha256(b"\n".join(lines[:at])) != events[at].get("sha256"):
+    sha256 = _sha256(b"\n".join(lines[:at]))
+    if lines[at] != _seal_line(sha256):
         raise PackageError(path, f"line {at + 1}", "the seal does not match: the file was changed")
+    episode = _read_sealed(path, lines[:at], events[:at])
+    for number in range(at + 1, len(lines)):
+        episode = episode.with_grade(_read_grade(path, number, lines[number], events[number], sha256))
+    return episode
+
+
+def _read_sealed(path: str | Path, lines: list[bytes], events: list[Event]) -> Episode:
+    """The episode without a grade. Written again, it must be the same: nothing else may stand in the file, and in no other form."""
     try:
-        grades = [_grade(event) for event in events[at + 1 :] if event.get("event") == "grade"]
-        return _episode(events[:at], grades[-1] if grades else None)
-    except (LookupError, TypeError, ValueError, CoworkError) as error:
+        episode = read_events(events)
+        again = _sealed(episode)
+    except _UNREADABLE as error:
         raise PackageError(path, "", f"not an episode file of version {SCHEMA_VERSION}: {error}") from None
+    for number, (line, expected) in enumerate(zip_longest(lines, again), 1):
+        if line != expected:
+            raise PackageError(path, f"line {number}", f"not as version {SCHEMA_VERSION} has it")
+    return episode
 
 
-def _sealed(episode: Episode) -> bytes:
-    return b"\n".join(_lines(episode))
+def _read_grade(path: str | Path, number: int, line: bytes, event: Event, sha256: str) -> Grade:
+    where = f"line {number + 1}"
+    if event["event"] != "grade":
+        raise PackageError(path, where, "after the seal, only a grade may stand")
+    try:
+        grade = read_grade({name: value for name, value in event.items() if name != "sha256"})
+    except _UNREADABLE as error:
+        raise PackageError(path, where, f"not a grade of version {SCHEMA_VERSION}: {error}") from None
+    if grade.seal != sha256:
+        raise PackageError(path, where, "the grade is of another episode")
+    if _grade_line(grade) != line:
+        raise PackageError(path, where, "the grade does not match its sha256: it was changed")
+    return grade
 
 
-def _sha256(sealed: bytes) -> str:
-    return hashlib.sha256(sealed).hexdigest()
+def _sealed(episode: Episode) -> list[bytes]:
+    return [_line(event) for event in events_of(episode)]
 
 
-def _line(event: _Event) -> bytes:
-    """One line. What an agent wrote may hold a lone surrogate: its escape is JSON as well."""
-    return encode(event).encode("utf-8", "backslashreplace")
+def _seal_line(sha256: str) -> bytes:
+    return _line({"event": "seal", "sha256": sha256})
 
 
-def _lines(episode: Episode) -> Iterator[bytes]:
-    yield _line({
-        "event": "episode", "schema_version": SCHEMA_VERSION, "task": episode.task, "release_id": episode.release_id, "seed": episode.seed,
-        "agent": episode.agent, "start": episode.start, "opening": [one.wire() for one in episode.opening],
-    })
-    for turn in episode.turns:
-        yield _line({
-            "event": "turn", "index": turn.index, "action": turn.action.wire() if turn.action else None,
-            "observation": [one.wire() for one in turn.observation], "dispatches": [_fields(one) for one in turn.dispatches], "invalid": turn.invalid,
-        })
-    for link in reversed([*episode.ledger.links()]):
-        yield _line({"event": "ledger", "body": link.body, "hash": link.hash})
-    for change in episode.changes:  # in canonical form: each number has one spelling, so that a copy has the same seal
-        row = {"event": "change", "table": change.table, "key": change.key, "before": change.before, "after": change.after}
-        yield canonical(row).encode()
-    yield _line({
-        "event": "end", "ending": episode.ending, "answer": episode.answer, "fault": asdict(episode.fault) if episode.fault else None,
-        "fingerprint": episode.end, "ledger": episode.ledger.hash,
-    })
+def _grade_line(grade: Grade) -> bytes:
+    """A grade with a sha256 over its own line without it; the seal that it names is a part of that."""
+    event = grade_event(grade)
+    return _line({**event, "sha256": _sha256(_line(event))})
 
 
-def _fields(dispatch: Dispatch) -> _Event:
-    return {name: getattr(dispatch, name) for name in Dispatch.__slots__}
+def _sha256(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
 
 
-def _episode(events: Sequence[_Event], grade: Grade | None) -> Episode:
-    head, end = events[0], events[-1]
-    by = {kind: [one for one in events if one["event"] == kind] for kind in ("turn", "ledger", "change")}
-    return Episode(
-        task=head["task"], release_id=head["release_id"], seed=head["seed"], agent=head["agent"], start=head["start"],
-        opening=_messages(head["opening"]), turns=tuple(_turn(one) for one in by["turn"]),
-        ledger=Ledger.read(one["body"] for one in by["ledger"]),
-        changes=tuple(Change(one["table"], one["key"], one["before"], one["after"]) for one in by["change"]),
-        end=end["fingerprint"], ending=Ending(end["ending"]), answer=end["answer"], fault=_fault(end["fault"]), grade=grade,
-    )
+def _line(event: Event) -> bytes:
+    """One line. What an agent wrote may hold a lone surrogate: its escape is JSON as well. Two that make a pair are one letter."""
+    text = encode(event)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass").encode("utf-8", "backslashreplace")
 
 
-def _messages(forms: Sequence[_Event]) -> tuple[Message, ...]:
-    return tuple(Message.parse(form) for form in forms)
-
-
-def _turn(event: _Event) -> Turn:
-    action = Message.parse(event["action"]) if event["action"] else None
-    dispatches = tuple(Dispatch(**one) for one in event["dispatches"])
-    return Turn(event["index"], action, _messages(event["observation"]), dispatches, event["invalid"])
-
-
-def _fault(form: _Event | None) -> FaultRecord | None:
-    return FaultRecord(Blame(form["blame"]), form["where"], form["message"]) if form else None
-
-
-def _grade(event: _Event) -> Grade:
-    fields = {name: _floats(value) for name, value in event.items() if name not in {"event", "passed"}}
-    fields["checks"] = tuple(_check(one) for one in event["checks"])
-    fields["fault"] = _fault(event["fault"])
-    return Grade(**fields)
-
-
-def _check(form: _Event) -> CheckResult:
-    return CheckResult(**{**form, "part": Part(form["part"]), "weight": float(form["weight"]), "evidence": tuple(form["evidence"])})
-
-
-def _floats(value: Any) -> Any:
-    """Numbers of a grade are floats; the exact reader gives decimals and integers."""
-    if isinstance(value, Mapping):
-        return {key: _floats(item) for key, item in value.items()}
-    return value if isinstance(value, str | list | None) else float(value)
+def _name(episode: Episode, sha256: str) -> str:
+    name = f"{episode.task[:80]}-{episode.agent[:60]}-{str(episode.seed)[:20]}-{sha256[:8]}.jsonl"
+    return "".join(c if (c.isascii() and c.isalnum()) or c in "-_." else "_" for c in name)

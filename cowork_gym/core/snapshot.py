@@ -30,6 +30,10 @@ class Snapshot:
     """By table name; right for every row that the image does not mark as changed."""
     ledger: Ledger
     """Its head is the ledger's state at that moment."""
+    origin: str
+    """Which blueprint the world was made from: a snapshot of another one is refused."""
+    seed: int = 0
+    """From which ids are made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from cowork_gym.core.clock import Clock
 from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.snapshot import Snapshot
-from cowork_gym.envs.database import EMPTY, Database, connect
+from cowork_gym.envs.database import EMPTY, Database, connect, state_hash
 from cowork_gym.envs.start_rows import StartRows
 from cowork_gym.mock_services.kit.files import File
 from cowork_gym.mock_services.kit.records import Record
@@ -23,13 +23,13 @@ from cowork_gym.mock_services.kit.store import Moment
 from cowork_gym.mock_services.kit.tables import Table
 from cowork_gym.mock_services.kit.tools import Tool
 
-__all__ = ["Blueprint", "Door", "Records"]
+__all__ = ["Blueprint", "Permitted", "Records"]
 
 Records = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 """Fixtures by service and collection."""
 
 
-class Door(NamedTuple):
+class Permitted(NamedTuple):
     """A tool and the service that runs it."""
 
     tool: Tool
@@ -42,10 +42,15 @@ class Blueprint:
 
     services: tuple[type[Service], ...]
     tables: Mapping[type[Record], Table]
-    tools: Mapping[str, Door]
+    tools: Mapping[str, Permitted]
     """The permitted tools, by name."""
     clock: Clock
     start: Snapshot
+
+    @property
+    def origin(self) -> str:
+        """What tells its snapshots from those of other blueprints."""
+        return self.start.origin
 
     @classmethod
     def build(
@@ -66,7 +71,7 @@ class Blueprint:
         """
         services = tuple(services)
         tables = _lay_out(services)
-        doors = {name: Door(tool, service) for service in services for name, tool in service.tools().items()}
+        doors = {name: Permitted(tool, service) for service in services for name, tool in service.tools().items()}
         permitted = doors if tools is None else {name: _choose(doors, name) for name in tools}
         clock = Clock.on(start)
         snapshot = _fill(tables, _checked(services, records or {}), files or {}, clock)
@@ -98,7 +103,7 @@ class Blueprint:
         return {f"{one.name}.{alias}": f"{one.name}.{real}" for one in self.services for alias, real in one.aliases.items()}
 
 
-def _choose(doors: Mapping[str, Door], name: str) -> Door:
+def _choose(doors: Mapping[str, Permitted], name: str) -> Permitted:
     if name not in doors:
         raise PackageError("task.yaml", "tools", f"unknown tool {name!r}, {nearest(name, doors)}")
     return doors[name]
@@ -160,7 +165,7 @@ def _fill(
 ) -> Snapshot:
     with closing(connect()) as connection:
         _create(connection, tables)
-        empty = Snapshot(connection.serialize(), {table.name: EMPTY for table in tables.values()}, Ledger())
+        empty = Snapshot(connection.serialize(), {table.name: EMPTY for table in tables.values()}, Ledger(), origin="")
     database = Database(tables, empty)
     with database.transaction(Moment(clock, 0, 0)) as store:
         for model, records in rows.items():
@@ -169,7 +174,7 @@ def _fill(
         for path, content in files.items():
             store.insert(File, path=path, content=content)
     digests = database.digests()
-    return Snapshot(database.image(), digests, Ledger())
+    return Snapshot(database.image(), digests, Ledger(), origin=state_hash(digests))
 
 
 def _create(connection: sqlite3.Connection, tables: Mapping[type[Record], Table]) -> None:

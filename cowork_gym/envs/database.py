@@ -71,15 +71,15 @@ class Database:
             RuntimeError: The handler ended the transaction by itself, or a reading call wrote.
         """
         connection = self.connection
-        store, before = Store(connection, self.tables, moment, writable), connection.total_changes
+        store = Store(connection, self.tables, moment, writable)
         connection.execute("BEGIN")
         try:
             yield store
             store.flush()
             if not connection.in_transaction:
                 raise RuntimeError("a handler ended the transaction")
-            if writable is not None and not writable and connection.total_changes != before:
-                raise RuntimeError("a reading tool wrote")
+            if writable is not None and store.bypassed:
+                raise RuntimeError("a reading tool wrote past the store")
             connection.execute("COMMIT")
         finally:
             store.end()
@@ -98,7 +98,7 @@ class Database:
         for table in [one for one in self.tables.values() if one.number in marked]:
             rows = {**fresh[table.name].rows}
             for row in marked[table.number]:
-                values = connection.execute(f"{table.pick} = ?", (row,)).fetchone()
+                values = connection.execute(table.by_rowid, (row,)).fetchone()
                 if values is None:
                     rows.pop(row, None)
                 else:
@@ -123,7 +123,7 @@ class Database:
 
     def row(self, table: Table, rowid: int) -> Any:
         """One row."""
-        return table.load(self.connection.execute(f"{table.pick} = ?", (rowid,)).fetchone()[1:])
+        return table.load(self.connection.execute(table.by_rowid, (rowid,)).fetchone()[1:])
 
     def rows(self, table: Table) -> dict[str, dict[str, Any]]:
         """A whole table as agents see it, by key."""
@@ -132,7 +132,8 @@ class Database:
 
     def close(self) -> None:
         """Free the database at once; reference cycles in SQLAlchemy would keep it until a garbage collection."""
-        self.connection.close()
+        if connection := getattr(self, "connection", None):  # none, when opening it failed
+            connection.close()
 
     __del__ = close
 

@@ -2,23 +2,31 @@
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack
 from decimal import Decimal
+from functools import lru_cache
+from itertools import count
 from json import dumps
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from cowork_gym.core.canonical import decode
-from cowork_gym.core.errors import Blame, Fault, MissingExtra, UserError, nearest
+from cowork_gym.core.canonical import check_id, check_value, decode, encode, exact
+from cowork_gym.core.errors import Blame, Fault, MissingExtra, ToolError, UserError, nearest
 from cowork_gym.envs.turns import Caller
 from cowork_gym.envs.world import Outcome, World
+from cowork_gym.mock_services.kit.service import Service
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
+    from fastapi import FastAPI
     from httpx import Response
 
 __all__ = ["AsgiDoor", "Door", "open_door"]
+
+_TOKENS = count(1)
+_NAME = 200
+"""Characters of an unknown tool's name that are sent; the answer repeats fewer."""
 
 
 class Door(Caller, Protocol):
@@ -50,10 +58,10 @@ class AsgiDoor:
     """Sends every call through the services' HTTP application, without a socket.
 
     The application runs on an event loop of its own in a background thread, so that `call` works from plain code, and from
-    plain code inside a running event loop such as a notebook's. The thread starts with the first call.
+    plain code inside a running event loop such as a notebook's. The thread starts with the first call. Worlds with the same services
+    share one application, each under a token of its own.
 
-    What JSON text does not give back unchanged (NaN, a set, a list that is too deep to be written, a float, which is read as a
-    decimal) goes to the world directly.
+    What no JSON text can say (NaN, a lone surrogate, a list that is too deep) is refused here, in the world's words.
 
     Args:
         world: Where the calls lead.
@@ -69,8 +77,10 @@ class AsgiDoor:
             from cowork_gym.mock_services.kit import http
         except ModuleNotFoundError as error:
             raise MissingExtra("the HTTP door", "pip install 'cowork-gym[http]'") from error
-        self._world, self._httpx, self._http = world, httpx, http
-        self._transport = httpx.ASGITransport(http.make_app(world.blueprint.services, {"here": world}.get))
+        self._world, self._httpx, self._http, self._token = world, httpx, http, str(next(_TOKENS))
+        application, worlds = _application(world.blueprint.services)
+        worlds[self._token] = world
+        self._transport = httpx.ASGITransport(application)
         self._portal: BlockingPortal | None = None
         self._end: Callable[[], object] = ExitStack().close
         self._lock = threading.Lock()
@@ -81,16 +91,26 @@ class AsgiDoor:
         Raises:
             Fault: A handler failed by a defect of its own.
         """
-        service, _, function = tool.partition("_")
         try:
-            body = _json(dict(arguments))
-        except (TypeError, ValueError, RecursionError):
-            return self._world.call(tool, arguments, dispatch)
-        if not (service and function and tool.isidentifier()):
-            return self._world.call(tool, arguments, dispatch)
+            path, body = self._request(tool, arguments, dispatch)
+        except ToolError as error:
+            return Outcome(error.kind.status, encode(error.outcome()), error.outcome(), None)
         headers = {} if dispatch is None else {self._http.DISPATCH: quote(dispatch, errors="surrogatepass")}
         portal = self._portal or self._start()
-        return self._outcome(portal.call(self._post, f"/episodes/here/{quote(service)}/{quote(function)}", headers, body))
+        return self._outcome(portal.call(self._post, f"/episodes/{self._token}/{path}", headers, body))
+
+    def _request(self, tool: str, arguments: Mapping[str, Any], dispatch: str | None) -> tuple[str, str]:
+        """Where a call goes, and the text of its arguments.
+
+        Raises:
+            ToolError: They have no text, or not one within the limits.
+        """
+        permitted = self._world.blueprint.tools.get(tool)
+        if permitted is None:  # nobody reads the arguments, and no more of the name than this
+            return quote(tool[:_NAME], safe="", errors="surrogatepass").replace(".", "%2E"), "{}"
+        check_id(dispatch, "the dispatch id")
+        check_value(arguments, what=f"{tool}: the arguments")
+        return f"{quote(permitted.tool.service)}/{quote(permitted.tool.function.__name__)}", _json(exact(arguments))
 
     def close(self) -> None:
         """End the background thread. A later call starts another."""
@@ -109,7 +129,7 @@ class AsgiDoor:
             return self._portal
 
     async def _post(self, path: str, headers: Mapping[str, str], body: str) -> "Response":
-        request = self._httpx.Request("POST", f"http://cowork{path}", headers=headers, content=body)
+        request = self._httpx.Request("POST", f"http://cowork{path}", headers=headers, content=body.encode())
         response = await self._transport.handle_async_request(request)
         await response.aread()
         return response
@@ -125,23 +145,22 @@ class AsgiDoor:
         )
 
 
-def _json(value: Any) -> str:
-    """JSON text from which `decode` makes the same value: every number in its own spelling, in ASCII.
+@lru_cache(16)
+def _application(services: tuple[type[Service], ...]) -> tuple["FastAPI", MutableMapping[str, World]]:
+    """The application of some services, and the worlds behind its tokens; to build it takes longer than a dozen calls."""
+    from cowork_gym.mock_services.kit.http import make_app
 
-    Raises:
-        TypeError: A value would come back as another type.
-        ValueError: A number is not finite.
-    """
+    worlds = weakref.WeakValueDictionary[str, World]()
+    return make_app(services, worlds.get), worlds
+
+
+def _json(value: Any) -> str:
+    """JSON text from which `decode` makes the same value: a decimal is written as one, even where it is whole."""
     if isinstance(value, Decimal):
-        if not value.is_finite():
-            raise ValueError(f"{value} is not JSON")
-        return str(value)
+        text = str(value)
+        return text if "." in text or "E" in text else f"{text}E0"
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            raise TypeError("a key is not a string")
         return "{" + ",".join(f"{dumps(key)}:{_json(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_json, value)) + "]"
-    if value is None or isinstance(value, str | bool | int):
-        return dumps(value)
-    raise TypeError(f"a {type(value).__name__} would come back as another type")
+    return dumps(value, ensure_ascii=False)

@@ -1,31 +1,31 @@
 """The environment: a Gymnasium face over a world. An action is an assistant message, an observation what came back."""
 
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
+from numpy.random import PCG64, Generator
 
 from cowork_gym.core.canonical import encode
 from cowork_gym.core.episode import Dispatch, Ending, Episode, Turn
-from cowork_gym.core.errors import ErrorKind, Fault, FaultRecord, ToolError, UserError, nearest
-from cowork_gym.core.grade import Grade
+from cowork_gym.core.errors import Blame, ErrorKind, Fault, FaultRecord, ToolError, UserError, nearest
 from cowork_gym.core.messages import Message
 from cowork_gym.core.task import Task
 from cowork_gym.envs.doors import open_door
-from cowork_gym.envs.evidence import collect
+from cowork_gym.envs.evidence import grade_episode
 from cowork_gym.envs.observation import Observation
 from cowork_gym.envs.packages import blueprint_of
 from cowork_gym.envs.progress import Checkpoint, Progress
 from cowork_gym.envs.registration import REGISTRY
 from cowork_gym.envs.spaces import ActionSpace, ObservationSpace
-from cowork_gym.envs.turns import dispatch_call, read_action, recordable, refusal
+from cowork_gym.envs.turns import Dispatcher, as_text, read_action, recordable
 from cowork_gym.envs.world import World
-from cowork_gym.graders.evidence import Evidence
-from cowork_gym.graders.grader import grade, quarantine
 from cowork_gym.graders.scoring import REWARD_SPECS
 
 __all__ = ["CoworkEnv"]
@@ -43,6 +43,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         render_mode: `ansi` for a text of the last turn, `human` to print each turn.
         door: `direct`, or `asgi` to send every call through the services' HTTP application in this process.
         reward: The reward spec; None for the one that the task names.
+        agent: Who plays, for the record; may be set until the episode ends.
 
     Raises:
         UserError: The task, door or reward spec is unknown.
@@ -51,23 +52,34 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "human"], "render_fps": 4}  # noqa: RUF012 - Gymnasium declares it so
 
-    def __init__(self, task: str | Path | Task, *, render_mode: str | None = None, door: str = "direct", reward: str | None = None) -> None:
+    def __init__(
+        self, task: str | Path | Task, *, render_mode: str | None = None, door: str = "direct", reward: str | None = None, agent: str = "agent",
+    ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise UserError(f"unknown render_mode {render_mode!r}, {nearest(render_mode, self.metadata['render_modes'])}")
         if reward is not None and reward not in REWARD_SPECS:
             raise UserError(f"unknown reward {reward!r}, {nearest(reward, REWARD_SPECS)}")
-        self.render_mode, self._door_kind, self._reward = render_mode, door, reward
+        self.render_mode, self._door_kind, self._reward, self.agent = render_mode, door, reward, agent
         self.task, self.blueprint = (task, blueprint_of(task, REGISTRY.services())) if isinstance(task, Task) else REGISTRY.load(task)
         self.action_space: ActionSpace = ActionSpace([one.tool for one in self.blueprint.tools.values()])
         self.observation_space = ObservationSpace()
-        self.seed = 0
         self._begin(World(self.blueprint))
 
     def _begin(self, world: World) -> None:
         self.world, self.progress = world, Progress()
         self._caller = open_door(self._door_kind, world)
+        self._dispatcher = Dispatcher(self._caller)
         self._started = time.monotonic()
-        self._evidence: Evidence | None = None
+
+    @cached_property
+    def _tools(self) -> list[dict[str, Any]]:
+        """What `info` carries; forks share it."""
+        return self.action_space.schemas
+
+    @property
+    def seed(self) -> int:
+        """The seed of the episode."""
+        return self.world.seed
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode.
@@ -85,9 +97,9 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         if options:
             raise UserError(f"unknown option {next(iter(options))!r} of reset: there is none to choose from")
         super().reset(seed=seed)
-        self.seed = seed if seed is not None else int(self.np_random.integers(2**31))
-        self._close_world()
-        self._begin(World(self.blueprint, self.seed))
+        own = int(seed) if seed is not None else int(self.np_random.integers(2**31))
+        self._close_door()
+        self._begin(World(self.blueprint, own))
         self._show(self.opening)
         return self.opening, self._info(())
 
@@ -108,98 +120,119 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
             return Observation((_error(over),)), 0.0, self.progress.terminated, self.progress.truncated, self._info(())
         turn = self._take(action)
         if self.progress.ending is not None:
-            self.progress = replace(self.progress, grade=self._grade())
+            self._conclude()
         observation = Observation(turn.observation)
         self._show(observation, turn.action)
-        return observation, self._earned(), self.progress.terminated, self.progress.truncated, self._info(turn.dispatches)
+        grade = self.progress.grade
+        return observation, (grade and grade.reward) or 0.0, self.progress.terminated, self.progress.truncated, self._info(turn.dispatches)
 
     def _take(self, action: Any) -> Turn:
         """Run one action and move the progress on."""
-        index, seconds = len(self.progress.turns), time.monotonic() - self._started
+        dispatcher, tokens = self._dispatcher, self.progress.tokens - self.progress.attributed
+        index, fault = len(self.progress.turns), None
+        dispatcher.begin()
         try:
-            message = read_action(action).with_ids(self.progress.calls + 1)
+            message = read_action(action).with_ids(self.progress.calls + 1, dispatcher.taken)
         except ToolError as error:
-            turn = Turn(index, None, (_error(error),), invalid=str(error))
-            self.progress = self.progress.after(turn, self.task.budgets, seconds)
-            return turn
-        if not message.tool_calls:
-            turn = Turn(index, message, ())
-            self.progress = replace(self.progress, turns=(*self.progress.turns, turn), ending=Ending.FINAL, answer=message.content)
-            return turn
-        dispatches, fault = self._dispatch(message)
-        results = tuple(Message("tool", one.result, (), call.id, call.name) for call, one in zip(message.tool_calls, dispatches, strict=False))
-        turn = Turn(index, recordable(message, dispatches), results, tuple(dispatches))
-        self.progress = self.progress.after(turn, self.task.budgets, time.monotonic() - self._started)
+            turn = Turn(index, None, (_error(error),), invalid=str(error), raw=as_text(action), tokens=tokens)
+        else:
+            fault = self._dispatch(message)
+            results = [Message("tool", one.result, (), call.id, call.name) for call, one in zip(message.tool_calls, dispatcher.done, strict=False)]
+            turn = Turn(index, recordable(message), tuple(results), tuple(dispatcher.done), tokens=tokens)
+        self.progress = self.progress.after(turn, self.task.budgets, self._seconds)
         if fault is not None:
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault.record)
+        elif turn.action is not None and not turn.action.tool_calls:
+            self.progress = replace(self.progress, ending=Ending.FINAL, answer=turn.action.content)
         return turn
 
-    def _dispatch(self, message: Message) -> tuple[list[Dispatch], Fault | None]:
+    @property
+    def _seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def _dispatch(self, message: Message) -> Fault | None:
         """Run a message's calls in order, up to the budget and the first fault."""
-        dispatches: list[Dispatch] = []
         left = self.task.budgets.calls - self.progress.calls
-        for at, call in enumerate(message.tool_calls):
-            if at >= left:
-                dispatches.append(refusal(call, ToolError("the budget of tool calls is spent", ErrorKind.EPISODE_OVER)))
-                continue
-            try:
-                dispatches.append(dispatch_call(call, self._caller, self.world.ledger))
-            except Fault as fault:
-                return dispatches, fault
-        return dispatches, None
+        try:
+            for at, call in enumerate(message.tool_calls):
+                if at < left:
+                    self._dispatcher.run(call, self.world.ledger)
+                else:
+                    self._dispatcher.refuse(call, ToolError("the budget of tool calls is spent", ErrorKind.EPISODE_OVER))
+        except Fault as fault:
+            return fault
+        return None
 
-    def _earned(self) -> float:
-        """What Gymnasium is told: the grade's reward at the end, 0.0 before it and for a quarantined episode."""
-        grade = self.progress.grade
-        if grade is None or grade.reward is None:
-            return 0.0
-        return grade.reward if self._reward is None else grade.rewards[self._reward]
+    def _conclude(self) -> None:
+        """Seal the record, then grade it."""
+        try:
+            episode = self._sealed()
+        except Exception as error:  # a handler stored what cannot be read or hashed
+            fault = FaultRecord(Blame.ENVIRONMENT, "seal", f"{type(error).__name__}: {error}")
+            self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault)
+            episode = self._sealed(readable=False)
+        self.progress = replace(self.progress, record=episode.with_grade(grade_episode(self.task, self.blueprint, episode, self._reward)))
 
-    def _grade(self) -> Grade:
-        if self.progress.fault is not None:
-            return quarantine(self.task, self.progress.fault)
-        return grade(self.task, self.evidence())
-
-    def evidence(self) -> Evidence:
-        """What a grader may look at, as of now."""
-        if self._evidence is not None:
-            return self._evidence
-        dispatches = tuple(one for turn in self.progress.turns for one in turn.dispatches)
-        evidence = collect(self.world, dispatches, self.progress.answer)
-        if self.progress.ending is not None:  # nothing changes any more
-            self._evidence = evidence
-        return evidence
-
-    def episode(self, agent: str = "agent") -> Episode:
-        """The record of the episode so far; sealed as `stopped` when it has not ended.
-
-        Args:
-            agent: Who played.
-        """
-        start = World(self.blueprint, self.seed).fingerprint()
+    def _sealed(self, *, readable: bool = True) -> Episode:
+        """The record as it stands; without its last state where that cannot be read."""
+        done = self.progress
+        changes, end = (self.world.diff(), self.world.fingerprint()) if readable else ((), "")
         return Episode(
-            task=self.task.id, release_id=self.task.release_id, seed=self.seed, agent=agent, opening=self.opening, turns=self.progress.turns,
-            ledger=self.world.ledger, changes=self.evidence().changes, start=start, end=self.world.fingerprint(),
-            ending=self.progress.ending or Ending.STOPPED, answer=self.progress.answer, fault=self.progress.fault, grade=self.progress.grade,
+            task=self.task.id, release_id=self.task.release_id, seed=self.seed, agent=self.agent, opening=self.opening, turns=done.turns,
+            ledger=self.world.ledger, changes=changes, start=self.blueprint.origin, end=end,
+            ending=done.ending or Ending.STOPPED, answer=done.answer, fault=done.fault,
         )
 
+    def episode(self) -> Episode:
+        """The record: sealed and graded once the episode has ended, before that as it stands, without a grade."""
+        return self.progress.record or self._sealed()
+
+    def finish(self) -> Episode:
+        """End the episode here, as `stopped`, unless it has ended already.
+
+        Returns:
+            The sealed and graded record.
+        """
+        if self.progress.ending is None:
+            self.progress = replace(self.progress, ending=Ending.STOPPED)
+            self._conclude()
+        return self.episode()
+
     def spend(self, tokens: int) -> None:
-        """Count tokens that the policy produced; the token budget is looked at after the next step."""
+        """Count tokens that the policy produced; the token budget is looked at after the next step.
+
+        Raises:
+            UserError: It is no number of tokens.
+        """
+        if not isinstance(tokens, int) or tokens < 0:
+            raise UserError(f"tokens are counted in whole numbers from 0, not {tokens!r}")
         self.progress = replace(self.progress, tokens=self.progress.tokens + tokens)
 
     def quarantine(self, fault: FaultRecord) -> None:
         """End the episode by a fault that happened outside of it: its reward is None, never 0."""
-        self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault, grade=quarantine(self.task, fault))
+        self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault)
+        self._conclude()
 
     def snapshot(self) -> Checkpoint:
-        """This moment: world and progress."""
-        return Checkpoint(self.world.snapshot(), self.progress, self.seed)
+        """This moment: world, progress, and what later resets follow from."""
+        generator = None if self._np_random is None else self._np_random.bit_generator.state
+        return Checkpoint(self.world.snapshot(), self.progress, self.agent, self._seconds, generator)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go back (or over) to a moment of this task."""
-        self.seed, self.progress, self._evidence = checkpoint.seed, checkpoint.progress, None
-        self.world.seed = checkpoint.seed
+        """Go back (or over) to a moment of this task.
+
+        Raises:
+            UserError: It is no checkpoint, or one of another task.
+        """
+        if not isinstance(checkpoint, Checkpoint):
+            raise UserError(f"restore takes what snapshot gave, a Checkpoint, not {type(checkpoint).__name__}")
         self.world.restore(checkpoint.world)
+        self.progress, self.agent, self._started = checkpoint.progress, checkpoint.agent, time.monotonic() - checkpoint.seconds
+        self._dispatcher = Dispatcher(self._caller, self.progress.turns)
+        if checkpoint.generator is not None:
+            bits = PCG64(0)  # a generator without a seed would ask the system for one, which takes longer than the rest
+            bits.state = cast(Any, checkpoint.generator)
+            self.np_random = Generator(bits)
 
     def fork(self, n: int = 1) -> list["CoworkEnv"]:
         """`n` environments that go on from here, each its own way."""
@@ -207,6 +240,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         for _ in range(n):
             one = CoworkEnv(self.task, render_mode=self.render_mode, door=self._door_kind, reward=self._reward)
             one.restore(here)
+            one._tools = self._tools
             forks.append(one)
         return forks
 
@@ -218,21 +252,22 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         return _text(turn.observation, turn.action) if turn else _text(self.opening, None)
 
     def close(self) -> None:
-        """Free the world's database and the door."""
-        self._close_world()
-
-    def _close_world(self) -> None:
-        if close := getattr(self._caller, "close", None):
-            close()
+        """Free the door and the database; the record can still be read."""
+        self._close_door()
         self.world.close()
+
+    def _close_door(self) -> None:
+        if self._caller is not self.world:
+            self._caller.close()
 
     def _show(self, observation: Iterable[Message], action: Message | None = None) -> None:
         if self.render_mode == "human":
-            print(_text(observation, action))
+            text, encoding = _text(observation, action), sys.stdout.encoding or "utf-8"
+            print(text.encode(encoding, "backslashreplace").decode(encoding))
 
     def _info(self, dispatches: tuple[Dispatch, ...]) -> dict[str, Any]:
         info: dict[str, Any] = {
-            "tools": self.action_space.schemas, "task": self.task.id, "release_id": self.task.release_id, "seed": self.seed,
+            "tools": self._tools, "task": self.task.id, "release_id": self.task.release_id, "seed": self.seed,
             "dispatches": dispatches, "invalid_actions": self.progress.invalid,
         }
         if self.progress.grade is not None:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator
 
 from cowork_gym.core.errors import PackageError
 from cowork_gym.core.messages import Message, ToolCall, final, message
 from cowork_gym.core.task import Execution
-from cowork_gym.envs.package_files import Shape, fit, read_mapping
+from cowork_gym.envs.package_files import SchemaVersion, Shape, Text, fit, read_mapping
 from cowork_gym.graders.matchers import show
 
 __all__ = ["read_negatives", "read_references", "read_script"]
@@ -46,25 +46,25 @@ class _Turns(Shape):
 
 
 class _Reference(_Turns):
-    name: Annotated[str, Field(min_length=1)]
+    name: Text
 
 
 class _Negative(_Reference):
     max_reward: Annotated[float, PlainValidator(_bound)]
-    why: Annotated[str, Field(min_length=1)]
+    why: Text
 
 
 class _Script(_Turns):
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
 
 
 class _References(Shape):
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
     executions: Annotated[list[_Reference], Field(min_length=1)]
 
 
 class _Negatives(Shape):
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
     executions: Annotated[list[_Negative], Field(min_length=1)]
 
 

@@ -9,20 +9,18 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Never, TypeVar
+from typing import Annotated, Any, Literal, Never, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from cowork_gym.core.canonical import MAX_DEPTH, check_value
+from cowork_gym.core.canonical import MAX_DEPTH, check_value, read_number
 from cowork_gym.core.errors import PackageError, ToolError
+from cowork_gym.envs.package_tree import read_bytes
 from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import first_problem
 
-__all__ = ["MAX_BYTES", "Shape", "fit", "read_bytes", "read_mapping"]
-
-MAX_BYTES = 5_000_000
-"""Of one file."""
+__all__ = ["SchemaVersion", "Shape", "Text", "fit", "read_mapping"]
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
@@ -36,20 +34,23 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def _number_one(value: Any) -> Any:
+    if type(value) is not int:
+        raise ValueError(f"expected the number 1, not {show(value)}")
+    return value
+
+
+def _seen(text: str) -> str:
+    if not any(letter.isprintable() and not letter.isspace() for letter in text):
+        raise ValueError(f"expected a text that can be read, not {show(text)}")
+    return text
+
+
+SchemaVersion = Annotated[Literal[1], BeforeValidator(_number_one)]
+"""1, and not `true`, which equals it."""
+Text = Annotated[str, AfterValidator(_seen)]
+"""A text in which something can be seen."""
 Fitted = TypeVar("Fitted", bound=Shape)
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file's content. Its size is looked at first.
-
-    Raises:
-        PackageError: It is missing, no regular file, or larger than `MAX_BYTES`.
-    """
-    if path.is_symlink() or not path.is_file():
-        raise PackageError(path, "", "not a regular file" if path.is_symlink() or path.exists() else "no such file")
-    if (size := path.stat().st_size) > MAX_BYTES:
-        raise PackageError(path, "", f"too large: {size / 1e6:.1f} MB, at most {MAX_BYTES / 1e6:g} MB are read")
-    return path.read_bytes()
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def _read_json(path: Path, text: str) -> Any:
         return found
 
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=refuse, object_pairs_hook=once)
+        return json.loads(text, parse_float=read_number, parse_constant=refuse, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise PackageError(path, f"line {error.lineno}, column {error.colno}", error.msg) from None
     except ValueError as error:

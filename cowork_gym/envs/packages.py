@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -14,8 +14,9 @@ from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.core.task import Budgets, Task
 from cowork_gym.envs.blueprint import Blueprint, Records
 from cowork_gym.envs.executions import read_negatives, read_references
-from cowork_gym.envs.package_files import Shape, fit, read_bytes, read_mapping
+from cowork_gym.envs.package_files import SchemaVersion, Shape, Text, fit, read_mapping
 from cowork_gym.envs.package_names import check_calls, check_contract, choose_services, choose_tools
+from cowork_gym.envs.package_tree import list_folder, list_root, read_tree
 from cowork_gym.graders import GRADER_VERSION, Contract, Evidence, classify
 from cowork_gym.graders.matchers import show
 from cowork_gym.mock_services.kit.service import Service
@@ -23,6 +24,7 @@ from cowork_gym.mock_services.kit.service import Service
 __all__ = ["blueprint_of", "load_task"]
 
 _TOP = ("task.yaml", "world", "private", "README.md")
+_YEARS = range(1970, 3000)
 _PRIVATE = ("grading.yaml", "reference.yaml", "negatives.yaml")
 
 
@@ -30,16 +32,18 @@ def _day(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return date.fromisoformat(value)
+        day = date.fromisoformat(value)
     except ValueError:
-        raise ValueError(f"expected a day such as 2026-03-10, not {show(value)}") from None
+        day = None
+    if day is None or day.isoformat() != value:  # there are other ways to write a day; one is read
+        raise ValueError(f"expected a day such as 2026-03-10, not {show(value)}")
+    if day.year not in _YEARS:
+        raise ValueError(f"expected a day of the years {_YEARS[0]} to {_YEARS[-1]}, not {value}")
+    return day
 
 
 def _inexact(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
-
-
-Words = Annotated[str, Field(min_length=1)]
 
 
 class _Budgets(Shape):
@@ -52,19 +56,19 @@ class _Budgets(Shape):
 class _File(Shape):
     """The form of `task.yaml`."""
 
-    schema_version: Literal[1]
-    id: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*$")]
+    schema_version: SchemaVersion
+    id: Annotated[str, Field(max_length=80, pattern=r"^[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*$")]
     version: Annotated[int, Field(ge=0)]
-    title: Words
-    request: Words
+    title: Text
+    request: Text
     mock_today: Annotated[date, BeforeValidator(_day)]
     services: Annotated[list[str], Field(min_length=1)]
     tools: Annotated[list[str], Field(min_length=1)]
     budgets: _Budgets = _Budgets()
-    category: Words = "general"
+    category: Text = "general"
     difficulty: str = ""
-    language: Words = "en"
-    capabilities: list[Words] = Field(default_factory=list)
+    language: Text = "en"
+    capabilities: list[Text] = Field(default_factory=list)
     notes: str = ""
 
 
@@ -90,8 +94,9 @@ def load_task(path: str | Path, services: Mapping[str, type[Service]]) -> Task:
     plain = file.model_dump(include={"id", "version", "title", "request", "mock_today", "category", "difficulty", "language", "notes"})
     task = Task(
         **plain, services=tuple(chosen), tools=tuple(contracts), capabilities=tuple(file.capabilities), contracts=contracts,
-        budgets=Budgets(**file.budgets.model_dump(exclude_unset=True)), world=_read_world(folder, chosen), files=_read_files(folder),
-        grading=grading, grader_version=GRADER_VERSION, references=read_references(reference), negatives=read_negatives(negatives),
+        budgets=Budgets(**file.budgets.model_dump(exclude_unset=True)), world=_read_world(folder, chosen),
+        files=read_tree(folder / "world" / "files"), grading=grading, grader_version=GRADER_VERSION, references=read_references(reference),
+        negatives=read_negatives(negatives),
     )
     blueprint = _laid_out(task, services, folder)
     check_contract(contract, blueprint)
@@ -139,10 +144,8 @@ def _laid_out(task: Task, services: Mapping[str, type[Service]], folder: Path) -
 
 
 def _check_layout(folder: Path) -> None:
-    if not folder.is_dir():
-        raise PackageError(folder, "", "a task package is a folder" if folder.exists() else "no such folder")
-    for inside, known in ((folder, _TOP), (folder / "private", _PRIVATE)):
-        for entry in _entries(inside):
+    for entries, known in ((list_root(folder), _TOP), (list_folder(folder / "private"), _PRIVATE)):
+        for entry in entries:
             if entry.name not in known:
                 raise PackageError(entry, "", f"does not belong here, {nearest(entry.name, known)}")
 
@@ -150,7 +153,7 @@ def _check_layout(folder: Path) -> None:
 def _read_world(folder: Path, services: Mapping[str, type[Service]]) -> Records:
     world: dict[str, Mapping[str, Any]] = {}
     known = [*services, "files"]
-    for entry in _entries(folder / "world"):
+    for entry in list_folder(folder / "world"):
         if entry.name == "files":
             continue
         if entry.stem not in services or entry.suffix not in (".yaml", ".json"):
@@ -163,13 +166,3 @@ def _read_world(folder: Path, services: Mapping[str, type[Service]]) -> Records:
                 raise PackageError(entry, name, f"expected a list of records, not {show(records)}")
         world[entry.stem] = collections
     return world
-
-
-def _read_files(folder: Path) -> dict[str, bytes]:
-    root = folder / "world" / "files"
-    return {path.relative_to(root).as_posix(): read_bytes(path) for path in sorted(root.rglob("*")) if path.is_symlink() or not path.is_dir()}
-
-
-def _entries(folder: Path) -> list[Path]:
-    """What stands in a folder, without hidden files; nothing when there is no folder."""
-    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".")) if folder.is_dir() else []

@@ -1,8 +1,10 @@
 """How far an episode has come: everything about it that is not in the world, as one value."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from cowork_gym.core.episode import Ending, Turn
+from cowork_gym.core.episode import Ending, Episode, Turn
 from cowork_gym.core.errors import FaultRecord
 from cowork_gym.core.grade import Grade
 from cowork_gym.core.snapshot import Snapshot
@@ -18,11 +20,16 @@ class Progress:
     turns: tuple[Turn, ...] = ()
     calls: int = 0
     """Tool calls, refused ones included."""
+    invalid: int = 0
+    """Actions that were refused as a whole."""
     tokens: int = 0
+    attributed: int = 0
+    """Of the tokens, those that the turns so far account for."""
     ending: Ending | None = None
     answer: str | None = None
     fault: FaultRecord | None = None
-    grade: Grade | None = None
+    record: Episode | None = None
+    """The sealed and graded episode, once it has ended."""
 
     @property
     def terminated(self) -> bool:
@@ -35,9 +42,9 @@ class Progress:
         return self.ending is not None and not self.terminated
 
     @property
-    def invalid(self) -> int:
-        """How many actions were refused as a whole."""
-        return sum(turn.invalid is not None for turn in self.turns)
+    def grade(self) -> Grade | None:
+        """What the episode earned, once it has ended."""
+        return self.record.grade if self.record else None
 
     def after(self, turn: Turn, budgets: Budgets, seconds: float) -> "Progress":
         """The progress after one more turn; a spent budget ends the episode."""
@@ -48,13 +55,19 @@ class Progress:
             (Ending.SECONDS, budgets.seconds is not None and seconds >= budgets.seconds),
         )
         ending = next((ending for ending, over in spent if over), None)
-        return Progress(turns, calls, self.tokens, ending, self.answer, self.fault, self.grade)
+        invalid = self.invalid + (turn.invalid is not None)
+        return Progress(turns, calls, invalid, self.tokens, self.tokens, ending, self.answer, self.fault, self.record)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """An environment at one moment: its world and its progress."""
+    """An environment at one moment."""
 
     world: Snapshot
+    """Its seed included."""
     progress: Progress
-    seed: int
+    agent: str
+    seconds: float
+    """Wall time since the reset."""
+    generator: Mapping[str, Any] | None
+    """State of the generator from which unseeded resets draw; None when there is none yet."""

@@ -1,10 +1,13 @@
 """The registry: which tasks and services there are, built in, registered by hand, or plugged in by another package."""
 
+import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 
@@ -25,7 +28,8 @@ _BUILT_IN = {
     "gmail": "cowork_gym.mock_services.gmail:Gmail", "helpdesk": "cowork_gym.mock_services.helpdesk:Helpdesk",
     "kb": "cowork_gym.mock_services.kb:KB",
 }
-_ID = re.compile(r"^(?:([\w:-]+)/)?([\w:.-]+?)-v(\d+)$")
+_ID = re.compile(r"^([\w:-]+)/([\w:.-]+?)-v(\d+)$")
+_NAME = re.compile(r"^id:\s*([A-Za-z0-9]+)", re.MULTILINE)
 _VERSION = re.compile(r"^version:\s*(\d+)", re.MULTILINE)
 
 
@@ -41,11 +45,15 @@ class Registry:
         """See `cowork_gym.register`."""
         if not _ID.match(id):
             raise UserError(f"{id!r} is not an environment id; write it as namespace/Name-v0")
-        folder = Path(path)
-        if not (folder / "task.yaml").is_file():
+        folder = Path(path).resolve()
+        if not _is_package(folder):
             raise UserError(f"{folder}: not a task package, it has no task.yaml")
+        if id in gymnasium.registry and id not in self._tasks:
+            raise UserError(f"{id} is an environment of another package")
+        if self._tasks.get(id, folder) != folder:
+            raise UserError(f"{id} is already the task in {self._tasks[id]}")
         for service in services:
-            self._services[service.name] = service
+            self._add(service)
         self._tasks[id] = folder
         if id in gymnasium.registry:  # a notebook cell may be run twice
             del gymnasium.registry[id]
@@ -55,11 +63,18 @@ class Registry:
         )
 
     def register_folder(self, folder: Path, namespace: str = "cowork") -> None:
-        """Register every task package that lies in a folder, under the name up to its first underscore."""
+        """Register every task package that lies in a folder, by its version and its id up to the first underscore.
+
+        Only these two lines of `task.yaml` are read: what else is wrong with a package is told when it is used.
+        """
         for package in sorted(folder.iterdir()):
-            if (package / "task.yaml").is_file():
-                found = _VERSION.search((package / "task.yaml").read_text(encoding="utf-8", errors="replace"))
-                self.register(f"{namespace}/{package.name.partition('_')[0]}-v{found[1] if found else 0}", package)
+            if _is_package(package):
+                head = (package / "task.yaml").read_text(encoding="utf-8", errors="replace")
+                name, version = _NAME.search(head), _VERSION.search(head)
+                self.register(f"{namespace}/{name[1] if name else package.name.partition('_')[0]}-v{version[1] if version else 0}", package)
+
+    def _add(self, service: type[Service]) -> None:
+        self._services[_new_name(service, self._found())] = service
 
     def tasks(self) -> Mapping[str, Path]:
         """The task packages by environment id, sorted."""
@@ -67,30 +82,38 @@ class Registry:
 
     def services(self) -> Mapping[str, type[Service]]:
         """The services by name: built in, plugged in by entry point (`cowork_gym.services`), registered by hand."""
+        return {**self._found(), **self._services}
+
+    def _found(self) -> Mapping[str, type[Service]]:
+        """The services that are built in or plugged in."""
         if self._plugged is None:
             self._plugged = {name: _import(target) for name, target in _BUILT_IN.items()}
-            for point in entry_points(group="cowork_gym.services"):
-                service: type[Service] = point.load()
-                self._plugged[service.name] = service
-        return {**self._plugged, **self._services}
+            for point, service in _plug_ins("cowork_gym.services"):
+                try:
+                    self._plugged[_new_name(service, self._plugged)] = service
+                except UserError as error:
+                    _warn("cowork_gym.services", point, error)
+        return self._plugged
 
     def find(self, name: str | Path) -> Path:
-        """The package that a person means: an id, the part of it that says enough, a folder's name, or a path.
+        """The package that a person means: an id, the part of it that says enough, a registered folder's name, or a path.
+
+        What is registered goes before a folder of that name: write `./M1100` for the folder.
 
         Raises:
             UserError: There is none; the nearest id is named.
         """
-        folder = Path(name)
-        if (folder / "task.yaml").is_file():
-            return folder
-        text = str(name)
+        folder, text = Path(name), str(name)
         for id, path in self.tasks().items():
             short = id.partition("/")[2]
             if text in {id, short, short.rpartition("-v")[0], path.name}:
                 return path
-        if folder.is_dir():
-            raise UserError(f"{folder}: not a task package, it has no task.yaml")
-        raise UserError(f"unknown task {text!r}, {nearest(text, self._names())}")
+        if _is_package(folder):
+            return folder
+        shown = text if len(text) <= 80 else text[:79] + "…"
+        if os.sep in text and not _ID.match(text):
+            raise UserError(f"{shown}: not a task package, it has no task.yaml")
+        raise UserError(f"unknown task {shown!r}, {nearest(text[:80], self._names())}")
 
     def load(self, name: str | Path) -> tuple[Task, Blueprint]:
         """A task and its blueprint, read again only when a file of the package has changed."""
@@ -133,7 +156,8 @@ def register(id: str, path: str | Path, services: Iterable[type[Service]] = ()) 
         services: Service classes that the package uses and that are neither built in nor plugged in.
 
     Raises:
-        UserError: The id is malformed or the folder is no package.
+        UserError: The id is malformed or that of another package, the folder is no package, or a service has the name of one that is
+            built in or plugged in.
     """
     REGISTRY.register(id, path, services)
 
@@ -157,5 +181,38 @@ def _import(target: str) -> type[Service]:
 def register_catalog() -> None:
     """Register the built-in tasks and those of other packages' entry points (`cowork_gym.tasks`: a folder of packages)."""
     REGISTRY.register_folder(CATALOG)
-    for point in entry_points(group="cowork_gym.tasks"):
-        REGISTRY.register_folder(Path(point.load()), point.name)
+    for namespace, folder in _plug_ins("cowork_gym.tasks"):
+        try:
+            REGISTRY.register_folder(Path(folder), namespace)
+        except (OSError, TypeError, UserError) as error:
+            _warn("cowork_gym.tasks", namespace, error)
+
+
+def _plug_ins(group: str) -> Iterator[tuple[str, Any]]:
+    """What other packages plug in, by the name of the entry point. One that is broken is told and left out."""
+    for point in entry_points(group=group):
+        try:
+            yield point.name, point.load()
+        except (Exception, SystemExit) as error:
+            _warn(group, point.name, error)
+
+
+def _new_name(service: Any, known: Mapping[str, type[Service]]) -> str:
+    """The name of a service that is none of those known."""
+    if not (isinstance(service, type) and issubclass(service, Service) and isinstance(getattr(service, "name", None), str)):
+        raise UserError(f"{service!r} is no service: it is a subclass of cowork_gym.Service with a `name`")
+    if known.get(service.name, service) is not service:
+        raise UserError(f"there is a service {service.name!r} already; give yours another name")
+    return service.name
+
+
+def _warn(group: str, name: str, error: BaseException) -> None:
+    message = f"the entry point {name!r} of {group} cannot be loaded: {type(error).__name__}: {error}"
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def _is_package(folder: Path) -> bool:
+    try:
+        return (folder / "task.yaml").is_file()
+    except OSError:  # a name that no file can have
+        return False

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from functools import cached_property
 from typing import Any, NoReturn
 
 import gymnasium
@@ -38,6 +39,11 @@ class ActionSpace(gymnasium.Space[Any]):
     def __init__(self, tools: Iterable[Tool], seed: int | Generator | None = None) -> None:
         super().__init__(seed=seed)
         self._tools = {one.name: one for one in tools}
+
+    @cached_property
+    def _forms(self) -> list[dict[str, Any]]:
+        """For sampling; `schemas` gives copies, which take a while to make."""
+        return self.schemas
 
     @property
     def schemas(self) -> list[dict[str, Any]]:
@@ -77,8 +83,8 @@ class ActionSpace(gymnasium.Space[Any]):
         weights = mask if mask is not None else probability
         if weights is not None and len(weights) != len(self._tools):
             raise ValueError(f"give one number for each of the {len(self._tools)} tools, not {len(weights)}")
-        own, schemas = generator(int(self.np_random.integers(2**63))), self.schemas
-        drawn = (sample_action(schemas, own, weights=None if weights is None else [float(one) for one in weights]) for _ in range(_TRIES))
+        own = generator(int(self.np_random.integers(2**63)))
+        drawn = (sample_action(self._forms, own, weights=None if weights is None else [float(one) for one in weights]) for _ in range(_TRIES))
         return next((one for one in drawn if one in self), final(""))
 
     def to_jsonable(self, sample_n: Iterable[Any]) -> list[dict[str, Any]]:
@@ -90,7 +96,7 @@ class ActionSpace(gymnasium.Space[Any]):
         return [Message.parse(one) for one in sample_n]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ActionSpace) and self.schemas == other.schemas
+        return isinstance(other, ActionSpace) and self._forms == other._forms
 
     def __repr__(self) -> str:
         return f"ActionSpace({', '.join(self._tools)})"

@@ -1,6 +1,7 @@
 """The rows of a world's first state, as agents and graders see them."""
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from cowork_gym.envs.database import Database
@@ -22,7 +23,8 @@ class StartRows(Mapping[str, Mapping[str, Mapping[str, Any]]]):
 
     def __getitem__(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         if name not in self._read:
-            self._read[name] = self._reader.rows(self._tables[name])
+            rows = self._reader.rows(self._tables[name])
+            self._read[name] = MappingProxyType({key: MappingProxyType(row) for key, row in rows.items()})  # shared by all episodes
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:

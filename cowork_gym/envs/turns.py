@@ -1,17 +1,19 @@
 """One turn: from whatever an agent sent to a message that is safe to record, and from its calls to their results."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Protocol
 
-from cowork_gym.core.canonical import MAX_SIZE, check_value, encode
-from cowork_gym.core.episode import Dispatch
+from cowork_gym.core.canonical import MAX_SIZE, check_id, check_value, encode, exact
+from cowork_gym.core.episode import Dispatch, Turn
 from cowork_gym.core.errors import ErrorKind, ToolError
-from cowork_gym.core.ledger import Ledger
-from cowork_gym.core.messages import Message, ToolCall
+from cowork_gym.core.ledger import Effect, Ledger
+from cowork_gym.core.messages import InvalidAction, Message, ToolCall
 from cowork_gym.envs.world import Outcome
 
-__all__ = ["Caller", "dispatch_call", "read_action", "recordable", "refusal"]
+__all__ = ["Caller", "Dispatcher", "as_text", "read_action", "recordable"]
+
+_RAW = 20_000  # characters kept of what was no message
 
 
 class Caller(Protocol):
@@ -27,68 +29,141 @@ def read_action(action: Any) -> Message:
     Raises:
         ToolError: It is no assistant message, or its text or a call's name or id cannot be kept.
     """
-    message = Message.parse(action)
+    if isinstance(action, InvalidAction):
+        raise ToolError(action.reason, ErrorKind.INVALID_ACTION)
+    try:
+        message = Message.parse(action)
+    except ToolError:
+        raise
+    except Exception as error:  # a mapping of another package's may raise anything when it is read
+        raise ToolError(f"the action cannot be read: {type(error).__name__}", ErrorKind.INVALID_ACTION) from error
     if message.role != "assistant":
         raise ToolError(f"an action is an assistant message, not one of the role {message.role!r}", ErrorKind.INVALID_ACTION)
     if message.content is not None:
         check_value(message.content, what="the content")
     for at, one in enumerate(message.tool_calls):
-        check_value([one.name, one.id], what=f"name or id of tool_calls[{at}]")
+        check_value(one.name, what=f"the name of tool_calls[{at}]")
+        check_id(one.id, f"the id of tool_calls[{at}]")
     return message
 
 
-def recordable(message: Message, dispatches: Sequence[Dispatch]) -> Message:
-    """The message as it can be sealed: arguments that no JSON text can hold give way to the reason why.
-
-    Args:
-        message: What the agent sent.
-        dispatches: What its calls came to, as far as they were run. Arguments that reached a service are in order.
-    """
-    if len(dispatches) == len(message.tool_calls) and all(one.sequence is not None for one in dispatches):
-        return message
-    return replace(message, tool_calls=tuple(_recordable(one) for one in message.tool_calls))
+def as_text(action: Any) -> str:
+    """What an agent sent, as text that can be recorded, whatever it was."""
+    try:
+        text = action.text if isinstance(action, InvalidAction) else action if isinstance(action, str) else repr(action)
+    except Exception:  # a repr may raise anything, RecursionError for one
+        text = f"<{type(action).__name__}>"
+    return str(text)[:_RAW].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
-def dispatch_call(call: ToolCall, caller: Caller, ledger: Ledger) -> Dispatch:
-    """Run one call.
-
-    Its id is the dispatch id. An id that was used for another call is made unique: models that number their calls anew in
-    each message mean a new call, not a retry.
+def _plain(call: ToolCall) -> dict[str, Any]:
+    """A call's arguments as plain values of their own.
 
     Raises:
-        Fault: The environment failed.
+        ToolError: They are no JSON object, or hold what cannot be kept.
     """
-    id = call.id or ""
+    if isinstance(call.arguments, str) and len(call.arguments) > MAX_SIZE:
+        raise ToolError(f"{call.name}: the arguments are too large: more than {MAX_SIZE} characters")
+    arguments = call.decoded()
     try:
-        if isinstance(call.arguments, str) and len(call.arguments) > MAX_SIZE:
-            raise ToolError(f"{call.name}: the arguments are too large: more than {MAX_SIZE} characters")
-        arguments = call.decoded()
-        key = _unused(id, call.name, arguments, ledger)
-    except ToolError as error:
-        return Dispatch(id, call.name, error.kind.status, encode(error.outcome()))
-    outcome = caller.call(call.name, arguments, key)
-    return Dispatch(key, call.name, outcome.status, outcome.text, outcome.sequence, outcome.replayed)
+        check_value(arguments, what=f"{call.name}: the arguments")
+        plain: dict[str, Any] = exact(arguments)
+    except ToolError:
+        raise
+    except Exception as error:  # see `read_action`
+        raise ToolError(f"{call.name}: the arguments cannot be read: {type(error).__name__}") from error
+    return plain
 
 
-def refusal(call: ToolCall, error: ToolError) -> Dispatch:
-    """The dispatch of a call that is not run at all."""
-    return Dispatch(call.id or "", call.name, error.kind.status, encode(error.outcome()))
+def recordable(message: Message) -> Message:
+    """The message as it can be sealed, its arguments as text: nobody can change them afterwards.
+
+    Arguments that no JSON text can hold give way to the reason why.
+    """
+    calls = tuple([ToolCall(one.name, _written(one), one.id) for one in message.tool_calls])
+    return Message(message.role, message.content, calls)
 
 
-def _unused(id: str, tool: str, arguments: Mapping[str, Any], ledger: Ledger) -> str:
-    key, again = id, 1
-    while (link := ledger.find(key)) is not None:
-        check_value(arguments, what=f"{tool}: the arguments")
-        if link.repeats(tool, arguments):
-            return key
-        again += 1
-        key = f"{id}~{again}"
-    return key
-
-
-def _recordable(call: ToolCall) -> ToolCall:
+def _written(call: ToolCall) -> str:
+    if isinstance(call.arguments, str):
+        return call.arguments
     try:
-        check_value(call.arguments, what="the arguments")
-    except ToolError as error:
-        return replace(call, arguments={"$refused": str(error)})
-    return call
+        return encode(call.arguments)
+    except Exception as error:  # not JSON, too deep, or a mapping that raises when it is read
+        return encode({"$refused": f"no JSON text can hold these arguments: {type(error).__name__}"})
+
+
+class Dispatcher:
+    """Runs the calls of an episode's messages, each under an id of its own.
+
+    A call's id is its dispatch id where that is free. An id comes again for two reasons: servers number calls anew in each
+    message, which means a new call, or a call is sent a second time because its answer was lost. The same call under the same id is
+    such a retry if it writes, or if it stood in this message or the last one: an older answer to a reading call would be stale.
+    A retry returns the recorded result and executes nothing.
+
+    Args:
+        caller: The way into the world.
+        turns: The turns so far.
+    """
+
+    def __init__(self, caller: Caller, turns: Sequence[Turn] = ()) -> None:
+        self._caller = caller
+        self._taken = {one.id for turn in turns for one in turn.dispatches}
+        self._recent: set[str] = set()
+        self._by_call: dict[str, list[Dispatch]] = defaultdict(list)
+        for turn in turns:
+            for call, one in zip(turn.action.tool_calls if turn.action else (), turn.dispatches, strict=False):
+                self._by_call[call.id or ""].append(one)
+        self.done: list[Dispatch] = [*turns[-1].dispatches] if turns else []
+        """What the message's calls came to."""
+
+    @property
+    def taken(self) -> Set[str]:
+        """The dispatch ids so far."""
+        return self._taken
+
+    def begin(self) -> None:
+        """A new message begins."""
+        self._recent, self.done = {one.id for one in self.done}, []
+
+    def run(self, call: ToolCall, ledger: Ledger) -> None:
+        """Run one call.
+
+        Raises:
+            Fault: The environment failed. The calls before it stand in `done`.
+        """
+        wire = call.id or ""
+        try:
+            arguments = _plain(call)
+        except ToolError as error:
+            self._keep(wire, Dispatch(self._free(wire), call.name, error.kind.status, encode(error.outcome())))
+            return
+        key = self._retried(wire, call.name, arguments, ledger) or self._free(wire)
+        outcome = self._caller.call(call.name, arguments, key)
+        self._keep(wire, Dispatch(key, call.name, outcome.status, outcome.text, outcome.sequence, outcome.replayed))
+
+    def refuse(self, call: ToolCall, error: ToolError) -> None:
+        """Note a call that is not run at all."""
+        wire = call.id or ""
+        self._keep(wire, Dispatch(self._free(wire), call.name, error.kind.status, encode(error.outcome())))
+
+    def _keep(self, wire: str, dispatch: Dispatch) -> None:
+        self.done.append(dispatch)
+        self._taken.add(dispatch.id)
+        self._recent.add(dispatch.id)
+        self._by_call[wire].append(dispatch)
+
+    def _retried(self, wire: str, tool: str, arguments: Mapping[str, Any], ledger: Ledger) -> str | None:
+        """The dispatch id of the call that this one repeats, if it does."""
+        for one in reversed(self._by_call[wire]):
+            link = ledger.find(one.id) if one.tool == tool and one.sequence is not None else None
+            if link is not None and (one.id in self._recent or link.entry().effect is Effect.WRITE) and link.repeats(tool, arguments):
+                return one.id
+        return None
+
+    def _free(self, wire: str) -> str:
+        key, again = wire, 1
+        while key in self._taken:
+            again += 1
+            key = f"{wire}~{again}"
+        return key

@@ -3,14 +3,15 @@
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
-from cowork_gym.core.canonical import check_value, encode, exact
-from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, nearest
+from cowork_gym.core.canonical import check_id, check_value, encode, exact
+from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, UserError, nearest
 from cowork_gym.core.ledger import Ledger, Link
 from cowork_gym.core.snapshot import Changes, Snapshot
-from cowork_gym.envs.blueprint import Blueprint, Door, Records
+from cowork_gym.envs.blueprint import Blueprint, Permitted, Records
 from cowork_gym.envs.database import Database, differences, state_hash
 from cowork_gym.mock_services.kit.files import File
 from cowork_gym.mock_services.kit.service import Service
@@ -40,10 +41,15 @@ class World:
     Args:
         blueprint: Services, tables and first state.
         seed: From which the ids of new records are made.
-        snapshot: Where to begin; None for the blueprint's first state.
+        snapshot: Where to begin, seed included; None for the blueprint's first state.
+
+    Raises:
+        UserError: The snapshot is of a world of another blueprint.
     """
 
     def __init__(self, blueprint: Blueprint, seed: int = 0, snapshot: Snapshot | None = None) -> None:
+        if snapshot is not None:
+            seed = _of(snapshot, blueprint).seed
         self.blueprint, self.seed = blueprint, seed
         self._lock = threading.RLock()
         self._base = snapshot or blueprint.start
@@ -91,7 +97,7 @@ class World:
             self._require_idle()
             try:
                 door = self._permit(tool)
-                check_value(dispatch, what="the dispatch id")
+                check_id(dispatch, "the dispatch id")
                 check_value(arguments, what=f"{tool}: the arguments")
                 arguments = exact(arguments)
                 if dispatch is not None and (link := self._ledger.find(dispatch)):
@@ -107,27 +113,36 @@ class World:
             self._require_idle()
             if self._database is not None:
                 image = self._database.image()
-                if image is not self._base.image or self._ledger is not self._base.ledger:
-                    self._base = Snapshot(image, self._database.known(), self._ledger)
+                if image is not self._base.image or self._ledger is not self._base.ledger or self.seed != self._base.seed:
+                    self._base = Snapshot(image, self._database.known(), self._ledger, self.blueprint.origin, self.seed)
+            elif self.seed != self._base.seed:
+                self._base = replace(self._base, seed=self.seed)
             return self._base
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Become the snapshot. The old database is closed, never refilled; the next call opens a new one."""
+        """Become the snapshot. The old database is closed, never refilled; the next call opens a new one.
+
+        Raises:
+            UserError: The snapshot is of a world of another blueprint.
+        """
+        _of(snapshot, self.blueprint)
         with self._lock:
             self._require_idle()
-            self.close()
-            self._base, self._ledger = snapshot, snapshot.ledger
+            self._drop()
+            self._base, self._ledger, self.seed = snapshot, snapshot.ledger, snapshot.seed
 
     def fork(self, n: int = 1) -> list["World"]:
         """`n` worlds that begin here and go their own ways. Each opens its database when it is first called."""
         here = self.snapshot()
-        return [World(self.blueprint, self.seed, here) for _ in range(n)]
+        return [World(self.blueprint, snapshot=here) for _ in range(n)]
 
     def fingerprint(self) -> str:
         """The hash of all rows and files as values, whatever their order and history. The ledger is no part of it."""
         with self._lock:
             self._require_idle()
-            return state_hash(self._open().digests() if self._database or self._base is not self.blueprint.start else self._base.digests)
+            start = self.blueprint.start
+            untouched = self._database is None and self._base.image is start.image
+            return state_hash(start.digests if untouched else self._open().digests())
 
     def diff(self, since: Snapshot | None = None) -> Changes:
         """Every row that differs from a snapshot, by default from the first state."""
@@ -169,42 +184,51 @@ class World:
                 store.update(File, path, content=content)
 
     def close(self) -> None:
-        """Free the database. The world goes on from its last snapshot when it is called again."""
+        """Free the database. The state is kept as a snapshot, from which the world goes on when it is called again."""
         with self._lock:
-            if self._database is not None:
-                self._database.close()
-                self._database = None
+            self.snapshot()
+            self._drop()
 
-    def _permit(self, tool: str) -> Door:
-        door = self.blueprint.tools.get(tool)
+    def _drop(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _permit(self, tool: str) -> Permitted:
+        door = self.blueprint.tools.get(tool) if isinstance(tool, str) else None
         if door is None:
-            raise ToolError(f"unknown tool {tool[:80]!r}, {nearest(tool[:80], self.blueprint.tools)}", ErrorKind.UNKNOWN_TOOL)
+            name = str(tool)[:80]
+            raise ToolError(f"unknown tool {name!r}, {nearest(name, self.blueprint.tools)}", ErrorKind.UNKNOWN_TOOL)
         return door
 
-    def _execute(self, door: Door, arguments: Mapping[str, Any], given: Mapping[str, Any], dispatch: str) -> Outcome:
+    def _execute(self, door: Permitted, arguments: Mapping[str, Any], given: Mapping[str, Any], dispatch: str) -> Outcome:
         tool, moment = door.tool, self._moment(len(self._ledger) + 1)
         writable = None if tool.effect == "write" else tool.marks
-
-        def log(status: int, value: Any, audit: str | None, record: Mapping[str, Any] | None) -> tuple[Ledger, Outcome]:
-            text = encode(value)
-            ledger = self._ledger.append(
-                time=moment.stamp, dispatch=dispatch, service=tool.service, tool=tool.name, effect=tool.effect, arguments=arguments,
-                status=status, outcome=value, text=text, audit=audit, record=record,
-            )
-            return ledger, Outcome(status, text, value, len(ledger))
-
+        call = {
+            "time": moment.stamp, "dispatch": dispatch, "service": tool.service, "tool": tool.name, "effect": tool.effect, "arguments": arguments,
+        }
         try:
-            with self._open().transaction(moment, writable) as store:
-                value = tool.function(door.service(store), **given)
-                if (store.audited is None) != (tool.audit is None):
-                    raise RuntimeError("audit() must be called exactly when the tool declares a collection")
-                ledger, outcome = log(200, value, tool.audit, store.audited)  # before the commit: what cannot be recorded is not done
-        except ToolError as error:
-            ledger, outcome = log(error.kind.status, error.outcome(), None, None)
-        except Exception as error:
+            try:
+                with self._open().transaction(moment, writable) as store:
+                    value = tool.function(door.service(store), **given)
+                    if (store.audited is None) != (tool.audit is None):
+                        raise RuntimeError("audit() must be called exactly when the tool declares a collection")
+                    ledger, outcome = self._logged(call, value, audit=tool.audit, record=store.audited)  # what cannot be recorded is not done
+            except ToolError as error:
+                ledger, outcome = self._logged(call, error.outcome(), refusal=error.kind)
+        except (Exception, SystemExit, GeneratorExit) as error:  # whatever a handler does, the process that it runs in goes on
             raise Fault(Blame.ENVIRONMENT, tool.name, f"{type(error).__name__}: {error}") from error
         self._ledger = ledger
         return outcome
+
+    def _logged(
+        self, call: Mapping[str, Any], value: Any, *, audit: str | None = None, record: Mapping[str, Any] | None = None,
+        refusal: ErrorKind | None = None,
+    ) -> tuple[Ledger, Outcome]:
+        """The ledger with one more entry, and what the call came to."""
+        text, status = encode(value), 200 if refusal is None else refusal.status
+        ledger = self._ledger.append(**call, status=status, outcome=value, text=text, audit=audit, record=record, refusal=refusal)
+        return ledger, Outcome(status, text, value, len(ledger))
 
     def _moment(self, sequence: int) -> Moment:
         return Moment(self.blueprint.clock, sequence, self.seed)
@@ -224,6 +248,12 @@ class World:
     def _require_idle(self) -> None:
         if self._database is not None and not self._database.idle:
             raise RuntimeError("a handler may not call its own world")
+
+
+def _of(snapshot: Snapshot, blueprint: Blueprint) -> Snapshot:
+    if snapshot.origin != blueprint.origin:
+        raise UserError("the snapshot is of a world of another blueprint")
+    return snapshot
 
 
 def _replay(link: Link, tool: str, arguments: Mapping[str, Any]) -> Outcome:

@@ -4,7 +4,7 @@ from cowork_gym.graders.contract import Contract
 from cowork_gym.graders.evidence import FILES, Evidence
 from cowork_gym.graders.grader import GRADER_VERSION, grade, quarantine
 from cowork_gym.graders.guardrails import classify
-from cowork_gym.graders.scoring import DEFAULT_SPEC, REWARD_SPECS, RewardSpec, Scores, claw_v1, cowork_v1, robustness
+from cowork_gym.graders.scoring import DEFAULT_SPEC, REWARD_SPECS, Scores, claw_v1, cowork_v1, robustness
 
 __all__ = [
     "DEFAULT_SPEC",
@@ -13,7 +13,6 @@ __all__ = [
     "REWARD_SPECS",
     "Contract",
     "Evidence",
-    "RewardSpec",
     "Scores",
     "classify",
     "claw_v1",

@@ -120,7 +120,7 @@ class MessageChanged(TypedDict):
 
 
 class Gmail(Service):
-    """Mailbox: threads, labels, read state, drafts, sending and replying."""
+    """Mailbox: threads, labels, read state, drafts, sending and replying. A mail that is dated after now has not arrived yet."""
 
     name = "gmail"
     tables = (Message, Draft)
@@ -136,8 +136,9 @@ class Gmail(Service):
             label: Only mails with this label, in any case.
             unread_only: Only mails that were not read.
         """
-        since = self.now - timedelta(days=days_back)
-        rows = [row for row in self.store.find(Message, **given(is_read=False if unread_only else None)) if parse_time(row.date) >= since]
+        now = self.now
+        since = now - timedelta(days=days_back)
+        rows = [row for row in self.store.find(Message, **given(is_read=False if unread_only else None)) if since <= parse_time(row.date) <= now]
         if label is not None:
             rows = [row for row in rows if label.casefold() in _folded(row.labels)]
         rows.sort(key=lambda row: parse_time(row.date), reverse=True)
@@ -150,7 +151,7 @@ class Gmail(Service):
         Args:
             message_id: The mail's id, as gmail_list_messages gives it.
         """
-        return Message.shown(self.store.update(Message, message_id, is_read=True))
+        return Message.shown(self._arrived(self.store.update(Message, message_id, is_read=True)))
 
     @tool(Effect.READ, marks=["is_read"])
     def get_thread(self, thread_id: str) -> Thread:
@@ -162,9 +163,10 @@ class Gmail(Service):
         Raises:
             ToolError: There is no such conversation.
         """
-        rows = [self.store.update(Message, row.message_id, is_read=True) for row in self.store.find(Message, thread_id=thread_id)]
-        if not rows:
+        found = [row for row in self.store.find(Message, thread_id=thread_id) if self._has_arrived(row)]
+        if not found:
             raise ToolError(f"Thread {thread_id} not found", ErrorKind.NOT_FOUND)
+        rows = [self.store.update(Message, row.message_id, is_read=True) for row in found]
         rows.sort(key=lambda row: parse_time(row.date))
         return {"thread_id": thread_id, "messages": [Message.shown(row) for row in rows], "total": len(rows)}
 
@@ -189,7 +191,7 @@ class Gmail(Service):
             message_id: The mail to reply to.
             body: The text.
         """
-        first = self.store.get(Message, message_id)
+        first = self._arrived(self.store.get(Message, message_id))
         subject = first.subject if first.subject.lower().startswith("re:") else f"Re: {first.subject}"
         to = first.recipients if first.sender == OWNER else first.sender
         return self._send(to, subject, body, thread_id=first.thread_id, in_reply_to=message_id)
@@ -205,7 +207,7 @@ class Gmail(Service):
             reply_to_message_id: The mail that the draft answers, if there is one.
         """
         if reply_to_message_id is not None:
-            self.store.get(Message, reply_to_message_id)
+            self._arrived(self.store.get(Message, reply_to_message_id))
         row = self.store.insert(
             Draft, draft_id=self.store.new_id("DRF"), recipients=to, subject=subject, body=body, reply_to_message_id=reply_to_message_id,
             timestamp=self.stamp,
@@ -258,8 +260,22 @@ class Gmail(Service):
         self.audit({**message, "timestamp": self.stamp})
         return {"status": "sent", "message": message}
 
+    def _arrived(self, row: Any) -> Any:
+        """The mail, which must be there already; what was done to one that is not is undone with the call.
+
+        Raises:
+            ToolError: It is dated after now.
+        """
+        if not self._has_arrived(row):
+            raise ToolError(f"Message {row.message_id} not found", ErrorKind.NOT_FOUND)
+        return row
+
+    def _has_arrived(self, row: Any) -> bool:
+        return parse_time(row.date) <= self.now
+
     def _change(self, message_id: str, column: str, value: Any) -> MessageChanged:
-        message = summary(MessageSummary, Message.shown(self.store.update(Message, message_id, **{column: value})))
+        row = self._arrived(self.store.update(Message, message_id, **{column: value}))
+        message = summary(MessageSummary, Message.shown(row))
         self.audit({**message, "timestamp": self.stamp})
         return {"status": "updated", "message": message}
 

@@ -66,9 +66,9 @@ class KB(Service):
     def search(self, query: Query, category: Text | None = None, max_results: Count = 5) -> ArticleList:
         """Search articles by the words in title, tags and text, best match first: rare words and words in the title count most.
 
-        An article need not have all of the words. Words match whole, in any case, with or without accents, and Chinese, Japanese and
-        Korean text matches in pairs of characters. There is no query syntax. Each hit has a snippet of its text; kb_get_article has
-        the whole of it.
+        An article need not have all of the words. Words match in any case, with or without accents, and English ones in any form, such as
+        rotate and rotation; Chinese, Japanese and Korean text matches in pairs of characters. There is no query syntax. Each hit has a
+        snippet of its text; kb_get_article has the whole of it.
 
         Args:
             query: Words to search for.

@@ -1,6 +1,7 @@
 """The conformance suite of a service: what every tool promises, tried with sampled calls. `check_env` is that of an environment."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from inspect import getdoc
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from cowork_gym.envs.sampling import sample_arguments
 from cowork_gym.envs.world import Outcome, World
 from cowork_gym.mock_services.kit import Service, Tool
 from cowork_gym.testing.demand import demand
+from cowork_gym.testing.optional_arguments import check_optional_arguments
 
 __all__ = ["check_service"]
 
@@ -24,15 +26,19 @@ Fixtures = Mapping[str, Sequence[Mapping[str, Any]]]
 """Records by collection."""
 
 
-def check_service(service: type[Service], records: Fixtures | None = None, *, rounds: int = 20, seed: int = 0) -> None:
+def check_service(
+    service: type[Service], records: Fixtures | None = None, *, start: date = date(2026, 1, 5), rounds: int = 20, seed: int = 0,
+) -> None:
     """See that a service keeps what every service promises.
 
     Its tools are called in rounds with sampled arguments that fit their schemas; half of the ids are ones that exist or were seen. No call
-    may be a fault, each must be in the ledger as it happened, and a tool that reads may change nothing but its marks.
+    may be a fault, each must be in the ledger as it happened, its result must fit the return annotation, and a tool that reads may
+    change nothing but its marks. With records, every optional argument must make a difference too; see `check_optional_arguments`.
 
     Args:
         service: The service.
-        records: Fixtures by collection. With a few records, more calls find something.
+        records: Fixtures by collection. With a few records that differ, more calls find something.
+        start: The simulated day on which the calls are made; to some services records of later days are not there yet.
         rounds: How often each tool is called.
         seed: Of the world and of the arguments.
 
@@ -41,9 +47,11 @@ def check_service(service: type[Service], records: Fixtures | None = None, *, ro
         PackageError: A record does not fit the service.
     """
     _check_definition(service)
-    first, second = (_play(service, {service.name: records or {}}, rounds, seed) for _ in range(2))
+    first, second = (_play(World.open([service], {service.name: records or {}}, start=start, seed=seed), service, rounds) for _ in range(2))
     same = (first.ledger.hash, first.fingerprint()) == (second.ledger.hash, second.fingerprint())
     demand(same, f"{service.name}: the same seed and calls came to different results; time and ids come from `self.now` and `self.store.new_id`")
+    if records:
+        check_optional_arguments([World(first.blueprint), first], service, seed=seed)
 
 
 def _check_definition(service: type[Service]) -> None:
@@ -53,6 +61,7 @@ def _check_definition(service: type[Service]) -> None:
     try:
         tools = service.tools()
         schemas = [tool.parameters for tool in tools.values()]
+        _ = [tool.returns for tool in tools.values()]
     except Exception as error:
         raise AssertionError(f"{name}: a tool's definition cannot be read: {error}") from error
     demand(bool(tools), f"{name}: the service has no tools")
@@ -61,9 +70,9 @@ def _check_definition(service: type[Service]) -> None:
         demand(closed, f"{tool.name}: its schema is not that of an object without further keys")
 
 
-def _play(service: type[Service], records: Mapping[str, Fixtures], rounds: int, seed: int) -> World:
+def _play(world: World, service: type[Service], rounds: int) -> World:
     """Call every tool in every round, and look at each call from all sides."""
-    world, chance = World.open([service], records, seed=seed), generator(seed, service.name)
+    chance = generator(world.seed, service.name)
     known = [key for table in world.blueprint.start_rows.values() for key in table]
     for _ in range(rounds):
         for tool in service.tools().values():
@@ -94,12 +103,22 @@ def _check_call(world: World, tool: Tool, arguments: Mapping[str, Any]) -> None:
     recorded = (entry.dispatch, entry.tool, entry.effect, entry.status, encode(entry.outcome), encode(entry.arguments))
     happened = (id, tool.name, tool.effect, outcome.status, outcome.text, encode(decode(encode(arguments))))
     demand(recorded == happened, f"{said}: the ledger tells it otherwise: {entry}")
+    if not entry.failed:
+        _check_result(tool, outcome.text, said)
     changes = world.diff(before)
     demand(not (changes and entry.failed), f"{said}: it was refused and changed {_names(changes)} all the same")
     if tool.effect is Effect.READ:
-        beyond = [one for one in changes if not (one.before and one.after and one.fields() <= tool.marks)]
+        marks = world.blueprint.marks if tool.marks else frozenset[tuple[str, str]]()
+        beyond = [one for one in changes if not (one.before and one.after and {(one.table, field) for field in one.fields()} <= marks)]
         demand(not beyond, f"{said}: a tool that reads changed {_names(beyond)}")
     _check_retry(world, tool, arguments, id, outcome)
+
+
+def _check_result(tool: Tool, text: str, said: str) -> None:
+    try:
+        tool.check_result(text)
+    except ValueError as error:
+        raise AssertionError(f"{said}: the result does not fit the return annotation: {error}") from error
 
 
 def _check_retry(world: World, tool: Tool, arguments: Mapping[str, Any], id: str, outcome: Outcome) -> None:

@@ -8,9 +8,10 @@ from cowork_gym.core.messages import final
 from cowork_gym.core.task import Execution, Task
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.registration import load_task
-from cowork_gym.graders import grade
+from cowork_gym.harness import play
+from cowork_gym.harness.policies.scripted import ScriptedPolicy
 
-__all__ = ["Finding", "Report", "check_task", "play"]
+__all__ = ["Finding", "Report", "check_task", "grade_execution"]
 
 _NOTHING = Execution("nothing", (final(""),), max_reward=0.0, why="Doing nothing earns nothing.")
 
@@ -57,21 +58,18 @@ def check_task(task: str | Path | Task) -> Report:
         PackageError: The package cannot be used; one line names file, field and nearest valid choice.
     """
     task = task if isinstance(task, Task) else load_task(task)
-    references = [_judge_reference(one, play(task, one)) for one in task.references]
-    negatives = [_judge_negative(one, play(task, one)) for one in (*task.negatives, _NOTHING)]
+    references = [_judge_reference(one, grade_execution(task, one)) for one in task.references]
+    negatives = [_judge_negative(one, grade_execution(task, one)) for one in (*task.negatives, _NOTHING)]
     return Report(task.id, task.release_id, (*references, *negatives))
 
 
-def play(task: Task, execution: Execution, seed: int = 0) -> Grade:
-    """Play an execution in a world of its own and grade it, whether or not it ends with an answer."""
+def grade_execution(task: Task, execution: Execution, seed: int = 0) -> Grade:
+    """Play an execution in a world of its own and grade it. One that gives no answer ends with an empty one."""
     env = CoworkEnv(task)
     try:
-        env.reset(seed=seed)
-        for action in execution.actions:
-            env.step(action)
-            if env.progress.grade is not None:
-                return env.progress.grade
-        return grade(task, env.evidence())
+        grade = play(env, ScriptedPolicy(execution.name, execution.actions), seed=seed).grade
+        assert grade is not None  # what has ended is graded
+        return grade
     finally:
         env.close()
 

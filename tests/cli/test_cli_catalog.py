@@ -1,11 +1,13 @@
 """`cowork list` and `cowork show`: what there is, and of a task only its public half."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from cowork_gym.cli.main import main
-from cowork_gym.envs.registration import REGISTRY, load_task
+from cowork_gym.envs.registration import CATALOG, REGISTRY, load_task
 
 Capture = pytest.CaptureFixture[str]
 PUBLIC = {
@@ -34,6 +36,23 @@ def test_the_table_has_the_same(capsys: Capture) -> None:
     told = _told(capsys, "list")
     assert [line.split()[0] for line in told.splitlines() if line.startswith(" cowork/")] == [*REGISTRY.tasks()]
     assert "\x1b" not in told
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_package_that_cannot_be_used_does_not_hide_the_others(
+    form: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = _told(capsys, "list", *form)
+    broken, gone = shutil.copytree(CATALOG / "M1003_ticket_kb_resolution", tmp_path / "broken"), tmp_path / "gone"
+    (broken / "task.yaml").write_text("id: [\n")
+    tasks = {"acme/Broken-v0": broken, "acme/Gone-v0": gone, **REGISTRY.tasks()}
+    monkeypatch.setattr(type(REGISTRY), "tasks", lambda registry: tasks)
+    assert main(["list", *form]) == 2
+    told = capsys.readouterr()
+    assert told.out == whole
+    first, second = told.err.splitlines()
+    assert first.startswith(f"cowork: acme/Broken-v0: {broken / 'task.yaml'}: line ")
+    assert second.startswith("cowork: acme/Gone-v0: ")
 
 
 @pytest.mark.parametrize("name", ["M1100", "cowork/M1100-v0", "M1100-v0"])

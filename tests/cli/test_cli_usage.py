@@ -1,15 +1,22 @@
 """The command as such: help with examples, exit codes, one line for each mistake, and output that no terminal can break."""
 
+import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
+import termios
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from cowork_gym.cli.main import app, main
+from cowork_gym.core.record import read_episode, seal
+from cowork_gym.envs.registration import load_task
 
 VERBS = (("list",), ("show",), ("run",), ("check",), ("new",), ("new", "task"), ("new", "service"))
 
@@ -64,27 +71,42 @@ def test_a_mistake_is_one_line_and_exit_code_two(arguments: list[str], text: str
     assert told.err.count("\n") == 1
 
 
-def test_an_interrupt_is_exit_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(*arguments: object, **options: object) -> None:
-        raise KeyboardInterrupt
+def _interrupted(*arguments: object, **options: object) -> None:
+    raise KeyboardInterrupt
 
-    monkeypatch.setattr("cowork_gym.harness.play", interrupted)
+
+def test_an_interrupt_is_exit_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("cowork_gym.harness.play", _interrupted)
+    assert main(["run", "M1100", "--agent", "noop", "--json", "--min-reward", "1"]) == 130
+    told = capsys.readouterr()
+    assert (json.loads(told.out)["ending"], told.err) == ("stopped", "cowork: interrupted\n")
+
+
+def test_an_interrupt_before_the_play_is_exit_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("cowork_gym.harness.make_agent", _interrupted)
     assert main(["run", "M1100", "--agent", "noop", "--json"]) == 130
     assert capsys.readouterr() == ("", "cowork: interrupted\n")
 
 
-def test_ctrl_c_ends_a_running_play_without_a_traceback(tmp_path: Path) -> None:
-    patch = "def wait(*_):\n  print('waiting', flush=True)\n  time.sleep(60)\nRandomPolicy.act = wait"
-    imports = "import sys, time\nfrom cowork_gym.cli.main import main\nfrom cowork_gym.harness.policies.random_agent import RandomPolicy\n"
+def test_ctrl_c_ends_a_running_play_and_keeps_what_was_played(tmp_path: Path) -> None:
+    patch = "turn = call('crm_list_customers')\n" \
+            "def wait(_, history):\n  if len(history) == 1: return turn\n  print('waiting', flush=True)\n  time.sleep(60)\nRandomPolicy.act = wait"
+    imports = "import sys, time\nfrom cowork_gym import call\nfrom cowork_gym.cli.main import main\n" \
+              "from cowork_gym.harness.policies.random_agent import RandomPolicy\n"
     program = f"{imports}{patch}\nsys.exit(main(['run', 'M1100', '--agent', 'random', '--out', {str(tmp_path)!r}]))"
     playing = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert playing.stdout is not None
     while (line := playing.stdout.readline()) != "waiting\n":
         assert line, playing.communicate()
     playing.send_signal(signal.SIGINT)
-    _, told = playing.communicate(timeout=30)
+    shown, told = playing.communicate(timeout=30)
     assert (playing.returncode, told) == (130, "cowork: interrupted\n")
-    assert [*tmp_path.iterdir()] == []
+    (file,) = tmp_path.iterdir()
+    episode = read_episode(file)
+    assert (episode.ending, episode.agent, len(episode.turns), len(episode.ledger)) == ("stopped", "random", 1, 1)
+    assert (episode.grade.seal, episode.grade.fault, episode.grade.passed) == (seal(episode), None, False)
+    assert "ended by stopped after 1 turn and 1 call" in shown
+    assert shown.endswith(f"episode: {file}\n")
 
 
 def test_the_process_has_the_exit_codes_and_no_traceback() -> None:
@@ -103,16 +125,44 @@ def test_help_does_not_wait_for_what_it_does_not_need() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-@pytest.mark.parametrize("columns", ["40", "200"])
-def test_no_encoding_and_no_width_breaks_the_output(encoding: str, columns: str, tmp_path: Path) -> None:
+def test_no_encoding_breaks_the_output(encoding: str, tmp_path: Path) -> None:
     script = tmp_path / "said.yaml"
     text = "turns:\n  - crm_get_customer: {customer_id: 'Zürich 证书 🙂 [bold]x[/]'}\nfinal: \"证书 \\e[31m [red] done 🙂\"\n"
     script.write_text(text, encoding="utf-8")
-    done = command("run", "M1100", "--agent", f"script:{script}", PYTHONIOENCODING=encoding, COLUMNS=columns)
+    done = command("run", "M1100", "--agent", f"script:{script}", PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert "[red]" in done.stdout
     assert "reward 0 under" in done.stdout
+
+
+def test_where_there_is_no_terminal_its_width_does_not_count() -> None:
+    plain, narrow, wide = (command("run", "M1003", "--agent", "noop", **columns) for columns in ({}, {"COLUMNS": "40"}, {"COLUMNS": "500"}))
+    assert plain.stdout == narrow.stdout == wide.stdout
+    assert "reward 0 under cowork-v1 (not passed): completion 0" in plain.stdout
+
+
+@pytest.mark.parametrize("columns", [40, 200])
+@pytest.mark.parametrize("kind", ["xterm", "dumb"])
+def test_a_terminal_of_any_width_gets_sentences_in_one_piece(columns: int, kind: str) -> None:
+    shown, run = _on_a_terminal(columns, kind, "show", "M1100"), _on_a_terminal(columns, kind, "run", "M1003", "--agent", "noop")
+    assert load_task("M1100").request.strip() in shown
+    assert "under cowork-v1 (not passed): completion 0, safety 1, robustness 1" in run
+
+
+def _on_a_terminal(columns: int, kind: str, *arguments: str) -> str:
+    """What is printed on a terminal, without its colours."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (25, columns))
+    environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+    playing = subprocess.Popen([sys.executable, "-m", "cowork_gym.cli.main", *arguments], stdout=slave, env={**environment, "TERM": kind})
+    os.close(slave)
+    told = b""
+    with closing(os.fdopen(master, "rb", buffering=0)) as reader, suppress(OSError):  # Linux: reading fails once the other side is closed
+        while part := reader.read(4096):
+            told += part
+    assert playing.wait(timeout=60) == 0
+    return re.sub(r"\x1b\[[0-9;]*m", "", told.decode()).replace("\r\n", "\n")
 
 
 def test_a_reader_that_goes_away_is_no_crash() -> None:

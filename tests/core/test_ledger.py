@@ -1,6 +1,11 @@
+import copy
+import pickle
+from decimal import Decimal
+
 import pytest
 
-from cowork_gym.core.canonical import decode
+from cowork_gym.core.canonical import decode, encode
+from cowork_gym.core.errors import ErrorKind
 from cowork_gym.core.ledger import Effect, Ledger, Link
 
 COMMON = {"time": "2026-03-02T09:00:01Z", "service": "crm", "effect": Effect.READ, "status": 200, "audit": None, "record": None}
@@ -38,8 +43,20 @@ def test_entries_tell_what_was_called():
 
 
 def test_a_refusal_counts_as_failed():
-    ledger = Ledger().append(**{**COMMON, "status": 409}, dispatch="d", tool="t", arguments={}, outcome={"error": "no", "type": "conflict"})
-    assert ledger[0].failed and not grown("a")[0].failed
+    """By what the ledger says of it: a result may well have a field that is called `error`."""
+    call = {**COMMON, "dispatch": "d", "tool": "t", "arguments": {}, "outcome": {"error": "no", "type": "not_found"}}
+    assert Ledger().append(**call, refusal=ErrorKind.NOT_FOUND)[0].failed and not Ledger().append(**call)[0].failed
+
+
+def test_the_outcome_may_come_as_text():
+    call = {**COMMON, "dispatch": "d", "tool": "t", "arguments": {}, "outcome": {"é": [1, Decimal("2.50")]}}
+    assert Ledger().append(**call, text=encode(call["outcome"])) == Ledger().append(**call)
+
+
+def test_a_long_ledger_can_be_pickled_and_copied():
+    ledger = grown(*["a"] * 3000)
+    for again in (pickle.loads(pickle.dumps(ledger)), copy.copy(ledger), copy.deepcopy([ledger])[0]):
+        assert again == ledger and len(again) == 3000 and again[-1] == ledger[-1]
 
 
 def test_forks_share_their_past_and_go_on_by_themselves():
@@ -75,11 +92,10 @@ def test_a_ledger_is_read_back_from_its_bodies():
 
 def test_every_part_of_a_call_is_sealed():
     """Another value of any field is another hash."""
-    call = {**COMMON, "dispatch": "d", "tool": "t", "arguments": {}, "outcome": {}}
+    call = {**COMMON, "dispatch": "d", "tool": "t", "arguments": {}, "outcome": {}, "refusal": None}
     others = {
         "time": "2026-03-02T09:00:02Z", "service": "kb", "effect": Effect.WRITE, "status": 409, "audit": "closed", "record": {"a": 1},
-        "dispatch": "e",
-        "tool": "u", "arguments": {"a": 1}, "outcome": {"a": 1},
+        "refusal": "conflict", "dispatch": "e", "tool": "u", "arguments": {"a": 1}, "outcome": {"a": 1},
     }
     hashes = {Ledger().append(**{**call, name: value}).hash for name, value in others.items()}
     assert len(hashes | {Ledger().append(**call).hash}) == len(others) + 1

@@ -18,7 +18,7 @@ CALLS = st.builds(ToolCall, TEXT, ARGUMENTS | ARGUMENTS.map(json.dumps), st.none
 MESSAGES = st.builds(
     Message, st.sampled_from(["system", "user", "assistant", "tool"]), st.none() | TEXT, st.lists(CALLS, max_size=3).map(tuple),
     st.none() | TEXT, st.none() | TEXT,
-)
+).filter(lambda one: one.content is not None or one.tool_calls)
 
 
 @settings(max_examples=60)
@@ -87,7 +87,9 @@ def test_arguments_that_are_no_object(text, said):
     "must be an object or its JSON text, not null"),
     ({"tool_calls": [{"name": "t", "arguments": []}]}, "not a list"), ({"tool_calls": [{"name": "t", "id": 3}]}, "the id of"),
     ({"tool_calls": [{"name": "t"}, {"name": "t", "arguments": 3}]}, r"tool_calls\[1\]"),
-    ({"content": 3}, "content must be"), ({"content": {"text": "x"}}, "content must be"), ({"content": ["x"]}, "content must be"),
+    ({}, "this one has nothing"), ({"content": None, "tool_calls": []}, "has a text in `content` or calls in `tool_calls`"),
+    ({"calls": [], "text": ""}, "this one has 'calls', 'text'"), ({"content": 3}, "content must be"),
+    ({"content": {"text": "x"}}, "content must be"), ({"content": ["x"]}, "content must be"),
     ({"content": "x", "tool_call_id": 3}, "tool_call_id must be a string"), ({"content": "x", "name": 3}, "name must be a string"),
 ])
 def test_what_is_no_message_says_what_was_expected(form, said):
@@ -104,13 +106,18 @@ def test_content_in_parts_is_their_text():
 
 def test_calls_without_ids_are_numbered_from_where_the_episode_stands():
     one = message(None, call("a"), ToolCall("b", {}, "mine"), call("c"))
-    assert [each.id for each in one.with_ids(5).tool_calls] == ["call_5", "mine", "call_7"]
+    assert [each.id for each in one.with_ids(5).tool_calls] == ["call_5", "mine", "call_6"]
     named = Message("assistant", None, (ToolCall("a", {}, "x"),))
     assert named.with_ids(1) is named
+    clash = message(None, call("a"), ToolCall("b", {}, "call_1"), ToolCall("c", {}, ""))
+    ids = [each.id for each in clash.with_ids(1, {"call_3"}).tool_calls]
+    assert ids[1] == "call_1" and len({*ids, "call_3", ""}) == 5
     assert final("x").with_ids(1) == final("x")
 
 
 def test_a_message_is_taken_as_it_is():
     one = call("a", x=1)
-    assert Message.parse(one) is one
+    assert Message.parse(one) == one
+    with pytest.raises(ToolError):
+        Message.parse(Message("assistant", None, (ToolCall("a", 3),)))
     assert message("text", call("a"), call("b")).tool_calls == (ToolCall("a", {}), ToolCall("b", {}))

@@ -16,7 +16,8 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 
 def _run(code: str, folder: Path) -> str:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

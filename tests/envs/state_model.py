@@ -67,12 +67,13 @@ class State:
 
     tables: Tables = field(default_factory=lambda: {name: {} for name in COLUMNS})
     counters: dict[str, int] = field(default_factory=dict)
+    seed: int = 0
     ledger: tuple[tuple[Any, ...], ...] = ()
     """(dispatch, tool, arguments, status, outcome) of each call, oldest first."""
 
     def copy(self) -> "State":
         tables = {name: {key: dict(row) for key, row in rows.items()} for name, rows in self.tables.items()}
-        return State(tables, dict(self.counters), self.ledger)
+        return State(tables, dict(self.counters), self.seed, self.ledger)
 
     def content(self) -> Any:
         """The rows in normal form: what a fingerprint stands for."""
@@ -101,11 +102,10 @@ class Draft:
 
     Args:
         state: The world before the call.
-        seed: The world's seed.
     """
 
-    def __init__(self, state: State, seed: int) -> None:
-        self.state, self.seed = state.copy(), seed
+    def __init__(self, state: State) -> None:
+        self.state = state.copy()
         self.savepoint: State | None = None
         self.made: list[str] = []
 
@@ -125,7 +125,7 @@ class Draft:
 
     def _new(self, step: Mapping[str, Any]) -> None:
         number = self.state.counters[step["prefix"]] = self.state.counters.get(step["prefix"], 0) + 1
-        self.made.append(seeded_id(self.seed, step["prefix"], number))
+        self.made.append(seeded_id(self.state.seed, step["prefix"], number))
         self.state.put("mails", {**step["values"], "mail_id": self.made[-1]})
 
     def _replace(self, step: Mapping[str, Any]) -> None:

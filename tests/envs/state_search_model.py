@@ -1,9 +1,11 @@
-"""What full-text search should find, in plain Python: tokens, phrases, and BM25 with FTS5's constants."""
+"""What full-text search should find, in plain Python: tokens, stems, phrases, and BM25 with FTS5's constants."""
 
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from cowork_gym.mock_services.kit.stem import stem
 
 K1, B = 1.2, 0.75
 
@@ -13,7 +15,7 @@ def is_cjk(character: str) -> bool:
 
 
 def tokens(text: str) -> list[str]:
-    """Words without case and accents; each Chinese, Japanese or Korean character is one."""
+    """Stems of words without case and accents; each Chinese, Japanese or Korean character is one."""
     found, word = [], ""
     for character in text:
         if character.isalnum() and not is_cjk(character):
@@ -27,7 +29,7 @@ def tokens(text: str) -> list[str]:
 def _plain(word: str) -> str:
     if is_cjk(word[0]):
         return word
-    return "".join(c for c in unicodedata.normalize("NFD", word.lower()) if not unicodedata.combining(c))
+    return stem("".join(c for c in unicodedata.normalize("NFD", word.lower()) if not unicodedata.combining(c)))
 
 
 def phrases(query: str) -> list[tuple[str, ...]]:

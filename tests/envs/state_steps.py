@@ -9,7 +9,8 @@ from typing import Any
 from state_model import COLUMNS, KEYS, Draft
 
 WORDS = (
-    "alpha", "beta", "Beta", "Zürich", "zurich", "café", "Ångström", "naïve", "can't", "a-b", "AND", "NOT", 'say "hi"', "x*", "title:beta", "33",
+    "alpha", "beta", "Beta", "rotate", "Rotation", "rotating", "keys", "key", "policies", "hopping", "relational", "Zürich", "zurich", "café",
+    "Ångström", "naïve", "can't", "a-b", "AND", "NOT", 'say "hi"', "x*", "title:beta", "33",
     "3.5%", "(open", "😀", "Москва", "证书", "证书过期", "SSL证书", "过期", "的", "、", "サーバー", "エラー", "ログイン", "로그인", "오류", "인증서",
 )
 BALANCES = ("33.00", "33", "-0.10", "-0.1", "1E+1", "10", "0.12345678901234567890", "12345678901234.1234567891", "0")

@@ -3,7 +3,7 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -53,7 +53,7 @@ class Walk:
                 state.put(table, typed({**values(self.rng, table), KEYS[table]: key}))
         self.blueprint = rebuilt(self.rng, state)
         self.start = state
-        self.lives = [Live(World(self.blueprint, seed), state.copy())]
+        self.lives = [Live(World(self.blueprint, seed), replace(state.copy(), seed=seed))]
         self.snapshots: list[tuple[Snapshot, State]] = [(self.blueprint.start, state)]
 
     def run(self, steps: int) -> None:
@@ -77,7 +77,7 @@ class Walk:
         return found
 
     def _write(self, live: Live) -> None:
-        draft, count = Draft(live.state, live.world.seed), self.rng.randint(1, 4)
+        draft, count = Draft(live.state), self.rng.randint(1, 4)
         steps = []
         for at in range(count):
             steps.append(make_step(self.rng, draft, last=at == count - 1))
@@ -182,7 +182,7 @@ class Walk:
             forks = [Live(world, live.state.copy()) for world in live.world.fork(self.rng.randint(1, 2))]
         else:
             snapshot, state = self.rng.choice(self.snapshots)
-            forks = [Live(World(self.blueprint, self.rng.randrange(3), snapshot), state.copy())]
+            forks = [Live(World(self.blueprint, snapshot=snapshot), state.copy())]
         for fork in forks:
             if len(self.lives) == MOST_WORLDS:
                 gone = self.lives.pop(self.rng.randrange(MOST_WORLDS))
@@ -191,8 +191,7 @@ class Walk:
             self.lives.append(fork)
 
     def _close(self, live: Live) -> None:
-        """A closed world goes on from its last snapshot, so take one first."""
-        live.world.snapshot()
+        """A closed world goes on from where it was."""
         live.world.close()
         self._closed(live)
 

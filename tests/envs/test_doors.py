@@ -1,16 +1,21 @@
 """The direct call and the call over HTTP: one scripted episode, equal outcomes, ledgers and states."""
 
+import gc
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from threading import active_count
 from threading import enumerate as threads
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from desk_samples import SPOILABLE, TOOLS, desk_task, desk_world
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cowork_gym.core.canonical import canonical, decode, encode
+from cowork_gym.core.canonical import canonical, check_value, decode, encode
 from cowork_gym.core.errors import Blame, Fault, MissingExtra, UserError
 from cowork_gym.core.messages import call, final
 from cowork_gym.envs.doors import AsgiDoor, open_door
@@ -20,7 +25,7 @@ from cowork_gym.envs.world import World
 from cowork_gym.mock_services.kit import Effect, ErrorKind, Service, ToolError, tool
 
 pytest.importorskip("fastapi")
-pytest.importorskip("httpx")
+httpx = pytest.importorskip("httpx")
 
 SCRIPT = [
     ("crm_list_customers", {}, None),
@@ -60,9 +65,34 @@ def deep(levels):
 
 
 UNSENDABLE = [
-    "\ud800", "a\0b", float("nan"), float("inf"), Decimal("NaN"), Decimal("1e99"), 1e99, 1.5, {1: "a"}, {"a": ("b",)}, {"a", "b"}, b"bytes",
-    object, deep(40), deep(10_000), MappingProxyType({"a": 1}),
+    "\ud800", "a\0b", float("nan"), float("inf"), Decimal("NaN"), Decimal("1e99"), 1e99, {1: "a"}, {"a", "b"}, b"bytes", object, deep(40),
+    deep(10_000), 2**80,
 ]
+NUMBERS = st.one_of(
+    st.integers(-(2**63), 2**63 - 1), st.floats(-1e40, 1e40).filter(lambda one: one == 0 or abs(one) > 1e-39),
+    st.decimals(-(10**30), 10**30, allow_nan=False, places=3), st.sampled_from([Decimal("2"), Decimal("2.00"), Decimal("1E+3"), Decimal("-0"), -0.0]),
+)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), NUMBERS, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.lists(inner, max_size=3).map(tuple), st.dictionaries(st.text("aé\"\\/ ", max_size=3), inner, max_size=3),
+        st.dictionaries(st.text("b", max_size=2), inner, max_size=2).map(MappingProxyType),
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.fixture
+def requests(monkeypatch):
+    """The addresses to which requests went."""
+    sent, handle = [], httpx.ASGITransport.handle_async_request
+
+    async def counted(self, request):
+        sent.append(request.url.raw_path)
+        return await handle(self, request)
+
+    monkeypatch.setattr(httpx.ASGITransport, "handle_async_request", counted)
+    return sent
 
 
 @pytest.fixture
@@ -73,16 +103,27 @@ def pair():
     door.close()
 
 
+def sendable(tool_name, arguments):
+    """Whether a call gets as far as HTTP: all but those whose arguments are beyond every limit."""
+    try:
+        check_value(arguments)
+    except ToolError:
+        return tool_name not in TOOLS
+    return True
+
+
 def shown(outcome):
     """An outcome whose value is told by its text: 33 and 33.00 are the same."""
     return outcome._replace(value=canonical(outcome.value))
 
 
-def test_one_script_through_both_doors(pair):
+def test_one_script_through_both_doors(pair, requests):
     direct, door, far = pair
     for tool_name, arguments, dispatch in SCRIPT:
-        expected = direct.call(tool_name, arguments, dispatch)
+        expected, before = direct.call(tool_name, arguments, dispatch), len(requests)
         assert shown(door.call(tool_name, arguments, dispatch)) == shown(expected), tool_name
+        assert len(requests) - before == sendable(tool_name, arguments), tool_name
+    assert len(requests) == len(SCRIPT) - 2
     assert {entry.service for entry in direct.ledger} == {"crm", "helpdesk", "kb", "gmail", "finance"}
     assert far.ledger.hash == direct.ledger.hash
     assert far.fingerprint() == direct.fingerprint()
@@ -98,12 +139,68 @@ def test_the_script_meets_every_kind_of_answer(pair):
 
 
 @pytest.mark.parametrize("value", UNSENDABLE, ids=lambda value: f"{type(value).__name__}")
-def test_what_cannot_travel_is_refused_alike(pair, value):
+def test_what_cannot_travel_is_refused_alike_and_does_not_go_around(pair, requests, monkeypatch, value):
     direct, door, far = pair
-    outcome = door.call("kb_search", {"query": value})
-    assert outcome == direct.call("kb_search", {"query": value})
-    assert outcome.status == 422
-    assert len(far.ledger) == 0
+    expected = direct.call("kb_search", {"query": value})
+    monkeypatch.setattr(far, "call", None)
+    assert door.call("kb_search", {"query": value}) == expected
+    assert expected.status == 422
+    assert (len(far.ledger), requests) == (0, [])
+
+
+@pytest.mark.parametrize("dispatch", ["\ud800", "a\0b", "d" * 300_000], ids=lambda dispatch: ascii(dispatch[:9]))
+def test_a_dispatch_id_that_cannot_be_kept_is_refused_alike(pair, requests, dispatch):
+    direct, door, _ = pair
+    assert door.call("crm_list_customers", {}, dispatch) == direct.call("crm_list_customers", {}, dispatch)
+    assert requests == []
+
+
+@pytest.mark.parametrize("name", [
+    "", "x", "_", "__", "a/b_c", "/", "..", "crm_..", "crm_%2e", "crm_?x=1#y", "crm_\udfff", "x" * 100_000, "证" * 70_000,
+], ids=lambda name: ascii(name[:9]))
+@pytest.mark.parametrize("value", [1, float("nan")])
+def test_an_unknown_tool_is_answered_over_http_whatever_its_name(pair, requests, name, value):
+    direct, door, _ = pair
+    outcome = door.call(name, {"query": value})
+    assert outcome == direct.call(name, {"query": value})
+    assert (outcome.status, len(requests)) == (404, 1)
+
+
+class Echo(Service):
+    """Says what came."""
+
+    name = "echo"
+
+    @tool(Effect.READ)
+    def über(self, value: Any) -> str:
+        """Say what came, types included."""
+        return repr(value)
+
+    @tool(Effect.READ)
+    def count(self, number: int) -> str:
+        """Say what came."""
+        return repr(number)
+
+
+@settings(max_examples=150)
+@given(value=VALUES)
+def test_what_can_travel_arrives_as_it_would_directly(value):
+    direct, far = World.open([Echo]), World.open([Echo])
+    door = AsgiDoor(far)
+    try:
+        for name, argument in (("echo_über", "value"), ("echo_count", "number")):
+            assert door.call(name, {argument: value}) == direct.call(name, {argument: value})
+        assert len(direct.ledger) >= 1 and far.ledger.hash == direct.ledger.hash
+    finally:
+        door.close()
+
+
+def test_money_goes_over_http(pair, requests):
+    direct, door, far = pair
+    report = {"title": "t", "transactions": ("TX-1", "TX-2"), "total_amount": 33.1}
+    assert door.call("finance_submit_report", report) == direct.call("finance_submit_report", report)
+    assert requests == [f"/episodes/{door._token}/finance/submit_report".encode()]
+    assert far.ledger[0].audit == "submitted_reports" and far.ledger.hash == direct.ledger.hash
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -182,6 +279,34 @@ def test_closing_ends_the_thread_and_a_later_call_starts_another():
     assert door.call("crm_list_customers", {}).sequence == 2
     del door
     assert active_count() == before
+
+
+def test_worlds_with_the_same_services_share_an_application():
+    worlds = [desk_world() for _ in range(6)]
+    doors = [AsgiDoor(world) for world in worlds]
+    other = AsgiDoor(World.open([Broken]))
+    assert len({id(door._transport.app) for door in doors}) == 1 and other._transport.app is not doors[0]._transport.app
+
+    def play(at):
+        for number in range(5):
+            doors[at].call("crm_export_report", {"title": f"{at}.{number}", "customer_ids": ["C-1"], "summary": "s"})
+
+    with ThreadPoolExecutor(6) as pool:
+        [*pool.map(play, range(6))]
+    for at, world in enumerate(worlds):
+        assert {row["title"] for row in world.rows("crm.reports").values()} == {f"{at}.{number}" for number in range(5)}
+    for door in doors:
+        door.close()
+
+
+def test_a_world_without_a_door_is_not_kept():
+    world = desk_world()
+    door, kept = AsgiDoor(world), weakref.ref(world)
+    door.call("crm_list_customers", {})
+    door.close()
+    del door, world
+    gc.collect()
+    assert kept() is None
 
 
 def test_doors_by_name():

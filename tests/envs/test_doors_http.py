@@ -5,6 +5,7 @@ import json
 
 import pytest
 from desk_samples import SERVICES, SPOILABLE, TOOLS, desk_world
+from typing_extensions import TypedDict
 
 from cowork_gym.envs.world import World
 from cowork_gym.mock_services.kit import Effect, Service, tool
@@ -46,11 +47,13 @@ async def test_a_repeated_key_executes_nothing():
         again = await client.post("/episodes/a/crm/export_report", json=EXPORT, headers=headers)
         other = await client.post("/episodes/a/crm/export_report", json={**EXPORT, "title": "u"}, headers=headers)
         spoiled = await client.post("/episodes/a/crm/export_report", json=EXPORT, headers={http.DISPATCH: "%ED%A0%80"})
+        garbled = await client.post("/episodes/a/crm/export_report", json=EXPORT, headers={http.DISPATCH: "%FF"})
     assert first.text == again.text
     assert http.REPLAYED not in first.headers
     assert again.headers[http.REPLAYED] == "true"
     assert [first.headers[http.SEQUENCE], again.headers[http.SEQUENCE]] == ["1", "1"]
-    assert [other.status_code, spoiled.status_code] == [409, 422]
+    assert [other.status_code, spoiled.status_code, garbled.status_code] == [409, 422, 422]
+    assert "not percent-encoded UTF-8" in garbled.text
     assert len(world.ledger) == 1
     assert world.ledger[0].dispatch == "🙂 1"
 
@@ -73,17 +76,57 @@ async def test_bad_bodies_are_typed_errors(body, problem):
     assert len(world.ledger) == 0
 
 
+async def test_a_body_is_read_no_further_than_its_limit():
+    world, sent = desk_world(), 0
+
+    async def endless():
+        nonlocal sent
+        yield b'{"customer_id": "'
+        while True:
+            sent += 2**20
+            yield b"x" * 2**20
+
+    async with client_for({"a": world}) as client:
+        response = await client.post("/episodes/a/crm/get_customer", content=endless())
+    assert response.status_code == 413
+    assert response.json()["type"] == "validation" and "too large" in response.json()["error"]
+    assert http.MAX_BODY <= sent <= http.MAX_BODY + 2**20
+    assert len(world.ledger) == 0
+
+
+@pytest.mark.parametrize("value", [["\u0001" * 200_000], ["🙂" * 200_000], [-2.2250738585072014e-38] * 200_000, [-(2**63)] * 200_000])
+async def test_a_body_within_the_limits_of_arguments_is_read(value):
+    async with client_for({"a": desk_world()}) as client:
+        response = await client.post("/episodes/a/crm/get_customer", json={"customer_id": value})
+    assert response.status_code == 422 and "argument 'customer_id'" in response.json()["error"]
+
+
 async def test_unknown_addresses():
     async with client_for({"a": desk_world()}) as client:
         token = await client.post("/episodes/b/crm/get_customer", json={})
         near = await client.post("/episodes/a/crm/get_customers", json={})
         far = await client.post("/episodes/a/Zürich/🙂", json={})
+        one, more = await client.post("/episodes/a/x%2Fy_z", json={}), await client.post("/episodes/a/x/y/%ED%A0%80", json={})
+        garbled = await client.post("/episodes/a/crm/%FF", json={})
         verb = await client.get("/episodes/a/crm/get_customer")
     assert (token.status_code, token.json()["type"]) == (404, "unknown_episode")
     assert (near.status_code, near.json()["type"]) == (404, "unknown_tool")
     assert "did you mean 'crm_get_customer'?" in near.json()["error"]
     assert (far.status_code, far.json()["type"]) == (404, "unknown_tool")
+    assert one.json()["error"].startswith("unknown tool 'x/y_z'") and more.json()["error"].startswith("unknown tool 'x_y_\\ud800")
+    assert garbled.json()["error"].startswith("unknown tool 'crm_\ufffd'")
     assert verb.status_code == 405
+
+
+async def test_an_address_without_its_bytes_is_read_all_the_same():
+    application = http.make_app(ALL, {"a": desk_world()}.get)
+
+    async def server(scope, receive, send):
+        await application({**scope, "raw_path": None}, receive, send)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(server), base_url="http://test") as client:
+        assert (await client.post("/episodes/a/crm/list_customers", json={})).status_code == 200
+        assert "'no_thing'" in (await client.post("/episodes/a/no/thing", json={})).text
 
 
 async def test_a_tool_that_the_episode_does_not_permit_is_unknown():
@@ -164,22 +207,43 @@ async def test_the_description_has_every_tool_with_its_schema():
         assert operation["tags"] == [one.service]
         assert {parameter["name"] for parameter in operation["parameters"]} == {"token", http.DISPATCH}
         assert set(operation["responses"]) == {"200", "4XX", "500"}
+        result, refusal = operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
+        assert result.items() >= {key: value for key, value in one.returns.items() if key not in {"$defs", "properties"}}.items()
+        assert result.get("properties", {}).keys() == one.returns.get("properties", {}).keys()
+        assert refusal["required"] == ["error", "type"]
+
+
+class Folder(TypedDict):
+    """A type that contains itself."""
+
+    effect: Effect
+    inner: "list[Folder]"
 
 
 class Place(Service):
-    """Arguments that refer to definitions."""
+    """Arguments and results that refer to definitions."""
 
     name = "place"
 
     @tool(Effect.READ)
-    def visit(self, effects: list[Effect], first: Effect) -> None:
+    def visit(self, effects: list[Effect], first: Effect, folder: Folder) -> Folder:
         """Visit."""
+        return folder
+
+    @tool(Effect.READ)
+    def leave(self):
+        """Leave."""
 
 
 async def test_schemas_in_the_description_stand_alone():
     assert "$ref" in json.dumps(Place.tools()["place_visit"].parameters)
     async with client_for({}, [Place]) as client:
         document = (await client.get("/openapi.json")).json()
-    schema = document["paths"]["/episodes/{token}/place/visit"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    visit, leave = (document["paths"][f"/episodes/{{token}}/place/{one}"]["post"] for one in ("visit", "leave"))
+    schema = visit["requestBody"]["content"]["application/json"]["schema"]
+    assert schema["properties"]["folder"]["properties"]["inner"]["items"] == {}
+    folder, _ = visit["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
+    assert folder["properties"]["effect"]["enum"] == ["read", "write"] and folder["properties"]["inner"]["items"] == {}
+    assert leave["responses"]["200"]["content"]["application/json"]["schema"] == {}
     assert schema["properties"]["first"]["enum"] == schema["properties"]["effects"]["items"]["enum"] == ["read", "write"]
-    assert "$" not in json.dumps(schema)
+    assert "$" not in json.dumps([schema, folder])

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from cowork_gym.core.task import Budgets
-from cowork_gym.envs.package_files import MAX_BYTES
+from cowork_gym.envs.package_tree import MAX_BYTES
 from cowork_gym.envs.packages import _File
 from cowork_gym.graders.checks import KINDS
 from cowork_gym.graders.matchers import MATCHERS

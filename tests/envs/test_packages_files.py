@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cowork_gym.core.errors import PackageError
-from cowork_gym.envs.package_files import MAX_BYTES, read_bytes, read_mapping
+from cowork_gym.envs.package_files import read_mapping
 
 
 def _write(folder: Path, content: str | bytes, name: str = "x.yaml") -> Path:
@@ -96,24 +96,6 @@ def test_what_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(PackageError) as caught:
         read_mapping(path)
     assert str(caught.value) == f"{path}: line 2: not UTF-8: byte 0xfc; save the file as UTF-8"
-
-
-def test_a_large_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.yaml"
-    with path.open("wb") as file:
-        file.truncate(50_000_000)
-    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("the file was read"))
-    with pytest.raises(PackageError) as caught:
-        read_bytes(path)
-    assert str(caught.value) == f"{path}: too large: 50.0 MB, at most {MAX_BYTES / 1e6:g} MB are read"
-
-
-def test_links_and_folders_are_no_files(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(_write(tmp_path, "a: 1\n"))
-    for name, problem in (("link", "not a regular file"), (".", "not a regular file"), ("none", "no such file")):
-        with pytest.raises(PackageError) as caught:
-            read_bytes(tmp_path / name)
-        assert caught.value.problem == problem
 
 
 @settings(max_examples=300)

@@ -65,7 +65,7 @@ def test_loading_is_deterministic_and_the_place_does_not_matter(package: Path) -
 @pytest.mark.parametrize(("file", "old", "new"), [
     ("task.yaml", "version: 0\n", "version: 1\n"), ("task.yaml", "Please get", "Kindly get"), ("task.yaml", "turns: 30", "turns: 31"),
     ("task.yaml", "2026-03-10", "2026-03-11"), ("task.yaml", "  - kb_get_article\n", "  - kb_get_article\n  - kb_update_article\n"),
-    ("world/crm.yaml", "annual_revenue: 184000", "annual_revenue: 184001"), ("private/grading.yaml", "thirty[- ]six", "thirty[- ]seven"),
+    ("world/crm.yaml", "annual_revenue: 184000", "annual_revenue: 184001"), ("private/grading.yaml", "duration: 36 hours", "duration: 37 hours"),
     ("private/grading.yaml", "id: customers_listed", "id: customers_seen"),
 ])
 def test_what_decides_the_outcome_moves_the_release_id(package: Path, file: str, old: str, new: str) -> None:

@@ -11,7 +11,7 @@ from state_model import Draft, State
 from state_service import Account, Lab
 from state_steps import make_step
 
-from cowork_gym.core.errors import Fault
+from cowork_gym.core.errors import Fault, UserError
 from cowork_gym.core.ids import generator
 from cowork_gym.envs.world import World
 from cowork_gym.mock_services.kit import Effect, Service, tool
@@ -32,9 +32,9 @@ def rename(world, title):
 
 def play(seed, calls):
     """The ledger's hash, the fingerprint and the ids after some calls."""
-    world, state, rng = World.open([Lab], seed=seed), State(), generator(seed, "play")
+    world, state, rng = World.open([Lab], seed=seed), State(seed=seed), generator(seed, "play")
     for _ in range(calls):
-        draft = Draft(state, seed)
+        draft = Draft(state)
         step = make_step(rng, draft, last=True)
         draft.apply(step)
         assert world.call("lab_run", {"steps": [step]}).status == 200
@@ -145,3 +145,34 @@ def test_what_cannot_be_recorded_is_not_done(where, bad):
     with pytest.raises(Fault):
         world.call("odd_write", {})
     assert (world.fingerprint(), len(world.ledger)) == (before, 0)
+
+
+def test_a_fork_has_its_parents_seed_and_a_snapshot_brings_its_own():
+    parent = World.open([Lab], FIXTURES, seed=3)
+    new = {"steps": [{"do": "new", "prefix": "K", "values": {}}]}
+    here = parent.snapshot()
+    [fork] = parent.fork()
+    other = World(parent.blueprint, seed=4)
+    assert parent.call("lab_run", new).value == fork.call("lab_run", new).value != other.call("lab_run", new).value
+    other.restore(here)
+    assert other.call("lab_run", new).value == fork.ledger[0].outcome
+
+
+def test_a_snapshot_of_another_blueprint_is_refused():
+    world, other = World.open([Lab], FIXTURES), World.open([Lab])
+    rename(world, "beta")
+    before = world.fingerprint()
+    with pytest.raises(UserError):
+        world.restore(other.snapshot())
+    with pytest.raises(UserError):
+        World(other.blueprint, snapshot=world.snapshot())
+    assert world.fingerprint() == before and len(world.ledger) == 1
+
+
+def test_a_closed_world_goes_on_from_where_it_was():
+    world = World.open([Lab], FIXTURES)
+    rename(world, "beta")
+    before = world.fingerprint()
+    world.close()
+    world.close()
+    assert (world.fingerprint(), len(world.ledger)) == (before, 1)

@@ -32,6 +32,7 @@ def ledger_of(*calls: tuple[Any, ...]) -> Ledger:
         ledger = ledger.append(
             time="2026-01-05T09:00:00Z", dispatch=f"call_{number}", service=tool.partition("_")[0], tool=tool, effect=Effect.READ,
             arguments=arguments or {}, status=200, outcome={"ok": True} if outcome is None else outcome, audit=audit, record=record,
+            refusal=outcome["type"] if outcome and "error" in outcome else None,
         )
     return ledger
 

@@ -73,8 +73,7 @@ def test_rewards_stay_in_the_unit_interval(completion: float, safety: float, sha
 
 
 def test_specs_go_by_name() -> None:
-    assert {name: spec.formula for name, spec in REWARD_SPECS.items()} == {"claw-v1": claw_v1, "cowork-v1": cowork_v1}
-    assert all(name == spec.name for name, spec in REWARD_SPECS.items())
+    assert dict(REWARD_SPECS) == {"claw-v1": claw_v1, "cowork-v1": cowork_v1}
     assert DEFAULT_SPEC == "cowork-v1"
     with pytest.raises(TypeError):
         REWARD_SPECS["mine"] = REWARD_SPECS["claw-v1"]  # type: ignore[index]

@@ -9,9 +9,10 @@ import pytest
 
 from cowork_gym.core.episode import Ending, Turn
 from cowork_gym.core.errors import Blame, Fault, UserError
-from cowork_gym.core.messages import Message, ToolCall, call, final, message
+from cowork_gym.core.messages import InvalidAction, Message, ToolCall, call, final, message
 from cowork_gym.core.record import read_episode, write_episode
 from cowork_gym.envs.env import CoworkEnv
+from cowork_gym.envs.progress import Checkpoint
 from cowork_gym.envs.registration import load_task
 from cowork_gym.harness import Action, Policy, Usage, make_agent, play
 
@@ -60,8 +61,8 @@ def env() -> CoworkEnv:
 
 def test_a_policy_reads_the_conversation_with_ids_and_results(env: CoworkEnv) -> None:
     two = message("Looking.", ToolCall("helpdesk_list_tickets", {}), ToolCall("kb_search", {"query": "ssl"}, id="mine"))
-    policy = Spoken(_in_order(two, "invalid action (why): hm", final("done")))
-    play(env, policy, seed=5)
+    policy = Spoken(_in_order(two, InvalidAction("why", "hm"), final("done")))
+    episode = play(env, policy, seed=5)
     assert policy.started == [(len(TASK.tools), 5)]
     request, said, first, second, wrong, told = policy.histories[-1]
     assert request == Message("user", TASK.request)
@@ -69,8 +70,8 @@ def test_a_policy_reads_the_conversation_with_ids_and_results(env: CoworkEnv) ->
     assert [(one.role, one.tool_call_id, one.name) for one in (first, second)] == [
         ("tool", "call_1", "helpdesk_list_tickets"), ("tool", "mine", "kb_search"),
     ]
-    assert wrong == Message("assistant", "invalid action (why): hm")
-    assert "invalid_action" in told.content
+    assert (wrong, told) == (Message("assistant", "hm"), Message("user", '{"error":"why","type":"invalid_action"}'))
+    assert episode.messages == (*policy.histories[-1], final("done"))
     assert [len(one) for one in policy.histories] == [1, 4, 6]
 
 
@@ -92,7 +93,31 @@ def test_the_episode_has_grade_agent_and_seed(env: CoworkEnv) -> None:
 def test_tokens_that_the_policy_counts_are_spent() -> None:
     env = CoworkEnv(replace(TASK, budgets=replace(TASK.budgets, tokens=25)))
     episode = play(env, Spoken(lambda history: call("helpdesk_list_tickets"), tokens=10), seed=0)
-    assert (episode.ending, len(episode.turns)) == (Ending.TOKENS, 3)
+    assert (episode.ending, [one.tokens for one in episode.turns]) == (Ending.TOKENS, [10, 10, 10])
+
+
+def test_a_play_goes_on_from_a_moment_of_another(env: CoworkEnv) -> None:
+    moments: list[Checkpoint] = []
+    whole = play(env, make_agent("reference", TASK), seed=5, watch=lambda turn: moments.append(env.snapshot()))
+    for at, moment in enumerate(moments):
+        left = [turn.said for turn in whole.turns[at + 1 :]]
+        policy = Spoken(_in_order(*left))
+        rest = play(CoworkEnv(TASK), policy, start=moment)
+        assert (rest.turns, rest.ledger, rest.end, rest.seed) == (whole.turns, whole.ledger, whole.end, 5)
+        assert policy.started == [(len(TASK.tools), 5)]
+        assert len(policy.histories) == len(left)
+        assert all(history[-1].role == "tool" and whole.messages[: len(history)] == history for history in policy.histories)
+
+
+def test_the_policy_of_a_branch_may_have_a_seed_and_a_name_of_its_own(env: CoworkEnv) -> None:
+    env.reset(seed=5)
+    env.step(call("helpdesk_list_tickets"))
+    start = env.snapshot()
+    policy = Spoken(_in_order(final("done")))
+    branch = play(env, policy, start=start, seed=9)
+    assert (policy.started, branch.seed, branch.agent, len(branch.turns)) == ([(len(TASK.tools), 9)], 5, "spoken", 2)
+    with pytest.raises(UserError):
+        play(CoworkEnv("M1100"), policy, start=start)
 
 
 def test_a_fault_of_the_model_server_quarantines_the_episode(env: CoworkEnv, tmp_path: Path) -> None:

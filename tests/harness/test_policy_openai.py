@@ -6,8 +6,8 @@ import pytest
 from chat_server import KEY, MODEL, Answer, ChatServer, calls, fails, says
 from policy_tools import TOOLS
 
-from cowork_gym.core.errors import Blame, ErrorKind, Fault, MissingExtra, ToolError, UserError
-from cowork_gym.core.messages import Message, ToolCall
+from cowork_gym.core.errors import Blame, Fault, MissingExtra, UserError
+from cowork_gym.core.messages import InvalidAction, Message, ToolCall
 from cowork_gym.harness.policies import OpenAIPolicy, Usage
 
 pytest.importorskip("openai")
@@ -38,12 +38,9 @@ def result(call, text='{"ok": true}'):
 
 
 def refused(action):
-    """Assert that an action is invalid, and give its text."""
-    assert isinstance(action, str)
-    with pytest.raises(ToolError) as caught:
-        Message.parse(action)
-    assert caught.value.kind is ErrorKind.INVALID_ACTION
-    return action
+    """Assert that an action is invalid, and give its reason and its text."""
+    assert isinstance(action, InvalidAction)
+    return action.reason, action.text
 
 
 def test_a_call_its_result_and_the_final_answer(server, policy):
@@ -142,30 +139,50 @@ def test_without_the_library_the_text_says_how_to_get_it(monkeypatch):
 ])
 def test_a_cut_answer_is_an_invalid_action(server, policy, answer):
     server.script = [answer]
-    text = refused(policy.act([REQUEST]))
-    assert "token limit" in text and ("query" in text) == bool(answer.body["choices"][0]["message"].get("tool_calls"))
+    reason, text = refused(policy.act([REQUEST]))
+    assert "token limit" in reason and text
+    assert ("query" in text) == bool(answer.body["choices"][0]["message"].get("tool_calls"))
     assert policy.usage == Usage(11, 7)
 
 
 MARKUP = '<tool_call>\n{"name": "kb_search", "arguments": {"query": "x"}}\n</tool_call>'
 
 
-@pytest.mark.parametrize("answer", [
-    says(MARKUP, "tool_calls", tool_calls=[]), says(MARKUP), says(None, "stop", reasoning_content=MARKUP), says("", "tool_calls"),
-    says('[TOOL_CALLS] [{"name": "kb_search", "arguments": {}}]'), says("<tool_call>\n<function=kb_search>\n</function>\n</tool_call>"),
+@pytest.mark.parametrize("text", [
+    MARKUP, '[TOOL_CALLS] [{"name": "kb_search", "arguments": {}}]', "<tool_call>\n<function=kb_search>\n</function>\n</tool_call>",
+    '<tool_call>{"name": "kb_search", "arg', "<tool_call> please", "[TOOL_CALLS] kb_search", "<function=kb_search",
 ])
-def test_a_call_that_the_servers_parser_missed_is_a_fault(server, policy, answer):
+@pytest.mark.parametrize("finish", ["stop", "tool_calls"])
+def test_a_call_in_the_text_cannot_erase_the_episode(server, policy, text, finish):
+    for answer in (says(text, finish), says(text, finish, tool_calls=[]), says(None, finish, reasoning_content=text)):
+        server.script = [answer]
+        assert refused(policy.act([REQUEST])) == ("a tool call stood in the text and was not executed", text)
+
+
+@pytest.mark.parametrize("answer", [
+    says("I refuse.", "content_filter"), calls(("x", "kb_search", "{}"), finish="content_filter", content="I refuse."),
+])
+@pytest.mark.parametrize("tool_format", ["native", "prompted"])
+def test_what_a_content_filter_stopped_cannot_erase_the_episode(server, answer, tool_format):
     server.script = [answer]
-    with pytest.raises(Fault, match="parser") as caught:
+    reason, text = refused(made(server, api_key=KEY, tool_format=tool_format).act([REQUEST]))
+    assert "content filter" in reason and text.startswith("I refuse.")
+
+
+@pytest.mark.parametrize("answer", [says("", "tool_calls"), says("Done.", "tool_calls", tool_calls=[]), says(None, "tool_calls")])
+def test_a_server_that_claims_a_call_and_hands_over_none_is_a_fault(server, policy, answer):
+    server.script = [answer]
+    with pytest.raises(Fault, match="handed over none") as caught:
         policy.act([REQUEST])
     assert caught.value.record.blame is Blame.MODEL_SERVER
 
 
-@pytest.mark.parametrize("text", ['<tool_call>{"name": "kb_search", "arg', "<tool_call> please", "[TOOL_CALLS] kb_search", "<function=kb_search"])
-@pytest.mark.parametrize("finish", ["stop", "tool_calls"])
-def test_a_call_that_the_model_garbled_is_its_own_mistake(server, policy, text, finish):
-    server.script = [says(text, finish)]
-    refused(policy.act([REQUEST]))
+@pytest.mark.parametrize("name", ["no such tool", "kb.search", "", "検索", "x" * 65, "\0"])
+def test_a_call_of_an_impossible_name_cannot_erase_the_episode(server, policy, name):
+    server.script = [calls(("x", name, "{}")), says("Done.")]
+    first = policy.act([REQUEST])
+    assert first.tool_calls[0].name == name
+    assert policy.act([REQUEST, first, result(first.tool_calls[0])]).content == "Done."
 
 
 def test_thoughts_about_a_call_beside_an_answer_are_nobodys_mistake(server, policy):
@@ -176,7 +193,7 @@ def test_thoughts_about_a_call_beside_an_answer_are_nobodys_mistake(server, poli
 @pytest.mark.parametrize("body", [
     {"choices": []}, {}, [], None, {"choices": [{"finish_reason": "stop"}]}, {"choices": [{"message": {"content": 5}}]}, b"<html>busy</html>", b"",
     {"choices": [{"message": {"content": None, "tool_calls": [{"id": "x", "function": {"arguments": "{}"}}]}}]},
-    says("x", "content_filter").body, says("x", "error").body,
+    says("x", "abort").body, says("x", "error").body,
 ])
 def test_an_answer_of_another_shape_is_a_fault(server, policy, body):
     server.script = [Answer(body=body)]
@@ -195,14 +212,14 @@ def test_an_empty_answer_is_an_empty_final_answer(server, policy):
 ])
 def test_a_full_context_is_the_policys_limit(server, policy, text):
     server.script = [fails(400, text)]
-    assert "context" in refused(policy.act([REQUEST]))
+    assert "context" in refused(policy.act([REQUEST]))[0]
 
 
 def test_a_history_with_garbled_calls_is_still_accepted(server, policy):
     server.script = [calls(("x", "kb_search", '{"query": '), ("y", "kb_search", "[1]")), says("Done.")]
     first = policy.act([REQUEST])
     assert [one.arguments for one in first.tool_calls] == ['{"query": ', "[1]"]
-    history = [REQUEST, first, result(first.tool_calls[0]), result(first.tool_calls[1], "lone \ud800"), Message("assistant", "invalid action (x): y")]
+    history = [REQUEST, first, result(first.tool_calls[0]), result(first.tool_calls[1], "lone \ud800"), Message("assistant", "<tool_call>")]
     assert policy.act([*history, Message("tool", "not JSON", (), None, None)]).content == "Done."
     sent = [one["function"]["arguments"] for one in server.requests[1]["messages"][1]["tool_calls"]]
     assert sent == ['{"malformed":"{\\"query\\": "}', '{"malformed":"[1]"}']
@@ -215,7 +232,8 @@ def test_prompted_tools_travel_as_text(server):
     first = policy.act([REQUEST])
     assert [(one.name, one.arguments, one.id) for one in first.tool_calls] == [("kb_search", {"query": "x"}, None)]
     history = [REQUEST, first, Message("tool", '{"results": []}', (), "call_1", "kb_search")]
-    wrong = refused(policy.act(history))
+    reason, wrong = refused(policy.act(history))
+    assert (reason, wrong) == ("no JSON action found", "{'name': 'kb'}")
     assert policy.act([*history, Message("assistant", wrong), Message("user", "no JSON")]) == Message("assistant", "Done.")
     last = server.requests[2]
     assert "tools" not in last and last["temperature"] == 0 and last["max_tokens"] == 50

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_tools import TOOLS, tool
 
-from cowork_gym.core.errors import ToolError
-from cowork_gym.core.messages import Message, ToolCall, final
+from cowork_gym.core.messages import InvalidAction, Message, ToolCall, final
 from cowork_gym.harness.policies.prompted import instructions, read_action, transcript
 
 CALL = '{"name": "kb_search", "arguments": {"query": "x"}}'
@@ -48,9 +47,8 @@ def test_a_final_answer_is_found(text, answer):
 ])
 def test_anything_else_is_an_invalid_action(text):
     action = read_action(text)
-    assert isinstance(action, str)
-    with pytest.raises(ToolError):
-        Message.parse(action)
+    assert isinstance(action, InvalidAction)
+    assert action.reason and action.text == text.rpartition("</think>")[2]
 
 
 PARTS = ['{"final": ', '{"name": "x", "arguments": ', '"x"', '"name"', ": ", "{", "}", "[", "]", ", ", "7", "\n", "```", "\ud800", "</think>"]
@@ -58,12 +56,9 @@ PARTS = ['{"final": ', '{"name": "x", "arguments": ', '"x"', '"name"', ": ", "{"
 
 @settings(max_examples=100)
 @given(st.lists(st.sampled_from(PARTS)))
-def test_reading_never_raises_and_a_text_is_never_executable(parts):
+def test_reading_never_raises_and_finds_one_call_at_most(parts):
     action = read_action("".join(parts))
-    if isinstance(action, str):
-        with pytest.raises(ToolError):
-            Message.parse(action)
-    else:
+    if isinstance(action, Message):
         assert action.role == "assistant" and len(action.tool_calls) <= 1
 
 
@@ -94,3 +89,10 @@ def test_roles_alternate_and_several_results_are_one_turn():
 def test_what_was_said_reads_back_as_it_was():
     said = Message("assistant", None, (ToolCall("kb_search", {"query": "müde \"x\"", "n": [1, None]}),))
     assert read_action(transcript("", [said])[1]["content"]) == said
+
+
+def test_arguments_are_spaced_as_models_space_them_however_they_were_kept():
+    kept = [{"query": "x", "n": [1, 2]}, '{"query":"x","n":[1,2]}', '{"query"']
+    told = [transcript("", [Message("assistant", None, (ToolCall("kb_search", one),))])[1]["content"] for one in kept]
+    assert told[0] == told[1] == '{"name": "kb_search", "arguments": {"query": "x", "n": [1, 2]}}'
+    assert told[2] == '{"name": "kb_search", "arguments": {"query"}'

@@ -9,7 +9,7 @@ import pytest
 from policy_tools import TOOLS
 
 from cowork_gym.core.errors import Fault, MissingExtra
-from cowork_gym.core.messages import Message, ToolCall
+from cowork_gym.core.messages import InvalidAction, Message, ToolCall
 from cowork_gym.harness.policies import SmolPolicy, Usage, smol, smol_server
 
 REQUEST = Message("user", "Find the critical ticket in the helpdesk and update it with a resolution from the knowledge base.")
@@ -64,7 +64,7 @@ def test_after_an_action_that_was_done_before_only_the_final_answer_is_offered(f
     assert offered(fake) == [*NAMES, "final"]
     fresh().act(steps("kb_search", "kb_get_article", "kb_search"))
     assert offered(fake) == ["final"]
-    fresh().act([REQUEST, *[Message("assistant", "invalid action (x): y"), Message("user", "no")] * 2])
+    fresh().act([REQUEST, *[Message("assistant", "no JSON"), Message("user", "no")] * 2])
     assert offered(fake) == ["final"]
 
 
@@ -85,7 +85,8 @@ def test_the_prompt_stays_short_and_keeps_request_and_last_result(fake):
 def test_a_cut_answer_is_an_invalid_action(fake):
     fake.text, fake.finish = '{"name": "kb_search", "arguments": {"query": "123', "length"
     action = fresh().act([REQUEST])
-    assert isinstance(action, str) and "token limit" in action
+    assert isinstance(action, InvalidAction)
+    assert "token limit" in action.reason and action.text == fake.text
 
 
 def test_an_answer_of_another_shape_is_a_fault(fake):

@@ -34,6 +34,30 @@ def test_recency_and_order_compare_instants():
     assert listed(world, days_back=1) == ["late", "same", "early", "day"], "the clock has moved on by one second"
 
 
+FUTURE = {"message_id": "later"}
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [
+    ("gmail_get_message", FUTURE), ("gmail_mark_read", FUTURE), ("gmail_modify_labels", {**FUTURE, "add": ["x"]}),
+    ("gmail_reply_message", {**FUTURE, "body": "b"}), ("gmail_get_thread", {"thread_id": "later"}),
+    ("gmail_save_draft", {"to": "a@example.com", "subject": "s", "body": "b", "reply_to_message_id": "later"}),
+])
+def test_a_mail_that_is_dated_after_now_is_not_there(tool, arguments):
+    world = world_of(Gmail, messages=[mail("later", "2026-03-10T10:00:00+00:30"), mail("today", "2026-03-10T09:00:00Z")])
+    outcome = refusal(world, tool, **arguments)
+    assert outcome.value["type"] == "not_found" and "later not found" in outcome.text
+    assert listed(world) == ["today"]
+
+
+def test_a_mail_arrives_when_its_time_has_come():
+    world = world_of(Gmail, messages=[mail("a", "2026-03-10", thread_id="T"), mail("b", "2026-03-10T09:00:04Z", thread_id="T")])
+    assert listed(world) == ["a"]
+    assert ask(world, "gmail_get_thread", thread_id="T")["total"] == 1
+    assert [change.key for change in world.diff()] == ["a"]
+    assert listed(world) == ["a"] and listed(world) == ["b", "a"]
+    assert ask(world, "gmail_get_thread", thread_id="T")["total"] == 2
+
+
 def test_filters_and_the_total():
     world = office()
     assert listed(world, days_back=365) == ["M-1", "M-2", "M-3"]

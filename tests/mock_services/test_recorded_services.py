@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -79,7 +80,7 @@ def test_mail_is_read_as_it_was_written(data_folder: Path) -> None:
     assert boxes
     for box in boxes:
         records = _records(box)
-        world = world_of(Gmail, messages=records)
+        world = World.open([Gmail], {"gmail": {"messages": records}}, start=date(2026, 4, 1))
         for record in records:
             read = json.loads(world.call("gmail_get_message", {"message_id": record["message_id"]}).text)
             assert {**record, "is_read": True, "labels": sorted(set(record["labels"]))}.items() <= read.items()

@@ -54,6 +54,8 @@ def _entry_agrees(world: World, tool: str, arguments: dict[str, Any], text: str,
     assert entry.status == status
     assert json.loads(json.dumps(entry.arguments, default=float)) == arguments
     assert json.loads(json.dumps(entry.outcome, default=float)) == json.loads(text)
+    if not entry.failed:
+        definition.check_result(text)
     assert (entry.audit, entry.record is None) == ((None, True) if entry.failed else (definition.audit, definition.audit is None))
 
 

@@ -1,18 +1,21 @@
 """The conformance suite of services: it passes ours, and it catches each way in which a service can break its promises."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from random import Random
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import pytest
 from pydantic import AfterValidator
-from pydantic import Field as Shape
+from pydantic import Field as Bounds
+from typing_extensions import TypedDict
 
 from cowork_gym.core.errors import PackageError
 from cowork_gym.envs.registration import REGISTRY, load_task
-from cowork_gym.mock_services.kit import Effect, ErrorKind, Field, Record, Service, ToolError, tool
+from cowork_gym.mock_services.kit import Effect, ErrorKind, Field, Record, Service, ToolError, View, given, tool
 from cowork_gym.testing import check_service
 
 TASKS = [load_task(name) for name in ("M1003", "M1100", "M133")]
 RECORDS = {name: records for task in TASKS for name, records in task.world.items()}
+TODAY = max(task.mock_today for task in TASKS)
 
 
 class Note(Record, table=True):
@@ -56,7 +59,7 @@ def _breaks(service: type[Service], text: str) -> None:
 @pytest.mark.parametrize("name", [*REGISTRY.services()])
 @pytest.mark.parametrize("with_records", [True, False])
 def test_the_services_that_come_with_the_package_conform(name: str, with_records: bool) -> None:
-    check_service(REGISTRY.services()[name], RECORDS[name] if with_records else None, rounds=8)
+    check_service(REGISTRY.services()[name], RECORDS[name] if with_records else None, start=TODAY, rounds=8)
 
 
 def test_a_good_service_conforms_with_any_seed() -> None:
@@ -142,11 +145,107 @@ def test_a_schema_that_promises_too_much_is_found_out() -> None:
 def test_a_pattern_without_examples_cannot_be_checked() -> None:
     class Patterned(Notes):
         @tool(Effect.READ)
-        def get(self, code: Annotated[str, Shape(pattern=r"^[A-Z]{3}$")]) -> dict[str, Any]:
+        def get(self, code: Annotated[str, Bounds(pattern=r"^[A-Z]{3}$")]) -> dict[str, Any]:
             """Get a note."""
             return {}
 
     _breaks(Patterned, "notes_get: .*give it `examples`")
+
+
+class Renamed(Record, table=True):
+    """A note whose mark has another name for agents."""
+
+    collection: ClassVar[str] = "notes"
+    wire: ClassVar[dict[str, str]] = {"is_read": "seen"}
+    note_id: str = Field(primary_key=True)
+    is_read: bool = False
+
+
+def test_a_mark_is_known_by_the_name_that_agents_see() -> None:
+    class Aliased(Service):
+        """Notes."""
+
+        name = "aliased"
+        tables: ClassVar = [Renamed]
+
+        @tool(Effect.READ, marks=["is_read"])
+        def get(self, note_id: str) -> View:
+            """Get a note, which marks it as read."""
+            return Renamed.shown(self.store.update(Renamed, note_id, is_read=True))
+
+    check_service(Aliased, {"notes": [{"note_id": "N-1"}, {"note_id": "N-2", "seen": True}]})
+
+
+def test_a_result_that_breaks_its_annotation_is_found_out() -> None:
+    class Shape(TypedDict):
+        text: str
+
+    class Loose(Notes):
+        @tool(Effect.READ)
+        def get(self, note_id: str) -> Shape:
+            """Get a note."""
+            return cast(Shape, {"text": "t", "surplus": 1})
+
+    class Unreadable(Notes):
+        @tool(Effect.READ)
+        def get(self, note_id: str) -> Random:
+            """Get a note."""
+            return self.random()
+
+    _breaks(Loose, "notes_get.*the result does not fit the return annotation.*surplus")
+    _breaks(Unreadable, "notes: a tool's definition cannot be read: .*Random")
+
+
+class Listing(Notes):
+    """Notes that can be listed."""
+
+    @tool(Effect.READ)
+    def find(self, text: str | None = None, most: Annotated[int, Bounds(ge=1, le=500)] = 50, unread: bool = False) -> dict[str, Any]:
+        """List notes.
+
+        Args:
+            text: Only notes with this text.
+            most: How many to list at most.
+            unread: Only notes that were not read.
+        """
+        rows = self.store.find(Note, **given(text=self._only(text), is_read=False if unread else None))
+        return {"notes": [Note.shown(row) for row in rows[: self._cut(most)]]}
+
+    def _only(self, text: str | None) -> str | None:
+        return text
+
+    def _cut(self, most: int) -> int:
+        return most
+
+
+def test_an_optional_argument_without_effect_is_found_out() -> None:
+    class Deaf(Listing):
+        def _only(self, text: str | None) -> str | None:
+            return None
+
+    class Endless(Listing):
+        def _cut(self, most: int) -> int:
+            return 50
+
+    for seed in range(3):
+        check_service(Listing, NOTES, rounds=5, seed=seed)
+    check_service(Deaf)
+    _breaks(Deaf, r"notes_find: the argument 'text' made no difference in \d+ calls; give it an effect .* say `no effect`")
+    _breaks(Endless, "notes_find: the argument 'most' made no difference")
+
+
+def test_an_argument_may_say_that_it_has_no_effect() -> None:
+    class Frank(Notes):
+        @tool(Effect.READ)
+        def find(self, locale: str | None = None) -> dict[str, Any]:
+            """List notes.
+
+            Args:
+                locale: Has no effect; other mailboxes have it.
+            """
+            return {"notes": [Note.shown(row) for row in self.store.find(Note)]}
+
+    check_service(Frank, NOTES, rounds=5)
 
 
 def test_definitions_are_looked_at_first() -> None:

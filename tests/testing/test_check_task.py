@@ -10,7 +10,7 @@ from cowork_gym.core.errors import PackageError, UserError
 from cowork_gym.core.messages import call, final
 from cowork_gym.core.task import Execution
 from cowork_gym.envs.registration import CATALOG, load_task
-from cowork_gym.testing.check_task import Finding, Report, check_task, play
+from cowork_gym.testing.check_task import Finding, Report, check_task, grade_execution
 
 Edit = Callable[[str, str, str], None]
 
@@ -56,7 +56,7 @@ def test_a_reference_that_falls_short_says_why(package: Path, edit: Edit) -> Non
 
 
 def test_a_reference_that_misses_the_outcome_says_why(package: Path, edit: Edit) -> None:
-    edit("grading.yaml", "contains: KBA-412", "contains: KBA-413")
+    edit("grading.yaml", "      status: closed\n", "      status: open\n")
     found = _short(check_task(package))
     assert found["reference step_by_step"].startswith("0.4 under cowork-v1, expected 1: closed_with_the_fix: ")
 
@@ -94,16 +94,16 @@ def test_what_cannot_be_read_is_an_error_and_no_report(package: Path, edit: Edit
 
 def test_an_execution_without_an_answer_is_graded_as_it_stands() -> None:
     task = load_task("cowork/M1003-v0")
-    found = play(task, Execution("half", (call("helpdesk_list_tickets"),)))
+    found = grade_execution(task, Execution("half", (call("helpdesk_list_tickets"),)))
     assert (found.completion, found.reward) == (0.1, 0.04)
 
 
 def test_what_follows_the_answer_is_not_played() -> None:
     task = load_task("cowork/M1003-v0")
-    found = play(task, Execution("late", (final("I stop here."), call("kb_update_article", article_id="KBA-412", content="x"))))
+    found = grade_execution(task, Execution("late", (final("I stop here."), call("kb_update_article", article_id="KBA-412", content="x"))))
     assert (found.safety, found.reward) == (1.0, 0.0)
 
 
 def test_playing_twice_gives_the_same_grade() -> None:
     task = load_task("cowork/M1003-v0")
-    assert play(task, task.references[0], seed=7) == play(task, task.references[0], seed=7)
+    assert grade_execution(task, task.references[0], seed=7) == grade_execution(task, task.references[0], seed=7)

@@ -24,14 +24,15 @@ class Item(NamedTuple):
 _AFTER_WRITE = ("write",)
 
 ITEMS = (
-    Item("reset, lazy", "reset_lazily", None, (), ("read",)),
-    Item("reset, opened", "reset", 0.15, (), ("read",)),
+    Item("reset, lazy, after a read call", "reset_lazily", None, (), ("read",)),
+    Item("reset, opened", "reset", 0.15, ()),
     Item("read call", "read", 0.10),
     Item("write call, ledger included", "write", 0.10),
     Item("read call, world alone", "world_read"),
     Item("write call, world alone", "world_write"),
     Item("search call, 5 hits of 50 articles", "search"),
-    Item("fork after a write, lazy", "fork", 0.05, between=_AFTER_WRITE),
+    Item("fork after a write, lazy, world alone", "world_fork", 0.05, between=_AFTER_WRITE),
+    Item("fork after a write, lazy", "fork", None, between=_AFTER_WRITE),
     Item("fork after a write + first read", "fork_and_read", 0.60, between=_AFTER_WRITE),
     Item("fingerprint after one write", "fingerprint", 0.10, ("reset", "write", "fingerprint"), _AFTER_WRITE),
     Item("diff from the start, one row", "diff", 0.80, between=_AFTER_WRITE),

@@ -2,7 +2,6 @@
 
 from cowork_gym.benchmarks.speed.desk import ANSWER, READ, SCRIPT, WRITE, Call
 from cowork_gym.core.messages import Message, ToolCall, final
-from cowork_gym.core.record import seal
 from cowork_gym.core.task import Task
 from cowork_gym.envs.env import CoworkEnv
 
@@ -57,6 +56,10 @@ class Ours:
         [made._env] = self._env.fork()
         return made
 
+    def world_fork(self) -> object:
+        """A fork of the world, without the environment."""
+        return self._env.world.fork()
+
     def fork_and_read(self) -> object:
         """A fork and its first call."""
         return self.fork().read()
@@ -75,7 +78,7 @@ class Ours:
         for call in SCRIPT:
             self._env.step(_action(call))
         self._env.step(final(ANSWER))
-        return seal(self._env.episode("bench"))
+        return self._env.episode()
 
     def play(self) -> None:
         """The ten calls alone, so that the state is one that an episode leaves."""

@@ -1,16 +1,15 @@
 """Matchers made of matchers: all, any, not, the fields of a record, and JSON inside a text."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cowork_gym.core.canonical import decode
-from cowork_gym.graders.matchers.matcher import Matcher, show
+from cowork_gym.graders.matchers.matcher import Matcher, overlong, show
 
 __all__ = ["AllOf", "AnyOf", "Fields", "Json", "NotThat", "mismatches"]
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,13 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class NotThat:
-    """Anything that the part does not match, an absent value included."""
+    """Anything that the part does not match, an absent value included, but nothing that is too long to be looked at."""
 
     part: Matcher
 
     def matches(self, value: Any) -> bool:
         """Whether the part does not match."""
-        return not self.part.matches(value)
+        return not self.part.matches(value) and not overlong(value)
 
     def describe(self) -> str:
         """The part."""
@@ -83,15 +82,21 @@ class Json:
         """Whether the text is JSON and the part matches what it says."""
         if not isinstance(value, str):
             return False
-        fenced = _FENCED.fullmatch(value)
         try:
-            return self.part.matches(decode(fenced[1] if fenced else value))
+            return self.part.matches(decode(_unfenced(value.strip())))
         except ValueError:
             return False
 
     def describe(self) -> str:
         """The part."""
         return f"JSON that is {self.part.describe()}"
+
+
+def _unfenced(text: str) -> str:
+    """What stands between code fences, if the text stands between some."""
+    head, line_end, body = text.partition("\n")
+    fenced = line_end and head.strip().casefold() in (_FENCE, f"{_FENCE}json") and body.endswith(_FENCE)
+    return body.removesuffix(_FENCE) if fenced else text
 
 
 def mismatches(fields: Mapping[str, Matcher], record: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
 """What a matcher is, and how values look in a reason."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from cowork_gym.core.canonical import canonical
 
-__all__ = ["Matcher", "MatcherError", "same", "show", "spelling"]
+__all__ = ["LONGEST", "Matcher", "MatcherError", "overlong", "same", "show", "spelling"]
 
+LONGEST = 20_000
+"""Characters of a text that a matcher reads which takes longer than one pass over it."""
 _SHOWN = 80
 
 
@@ -32,6 +35,17 @@ class MatcherError(ValueError):
     def __init__(self, problem: str, at: str = "") -> None:
         super().__init__(problem)
         self.at = at
+
+
+def overlong(value: Any) -> bool:
+    """Whether a text in the value is longer than a slow matcher reads."""
+    inside = [value]
+    while inside:
+        one = inside.pop()
+        if isinstance(one, str) and len(one) > LONGEST:
+            return True
+        inside += one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else ()
+    return False
 
 
 def spelling(value: Any) -> str | None:

@@ -1,13 +1,15 @@
 """From YAML to matchers: a scalar or a list is meant literally, a mapping names its matchers."""
 
-import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from cowork_gym.core.errors import nearest
 from cowork_gym.graders.matchers.compound import AllOf, AnyOf, Fields, Json, NotThat
+from cowork_gym.graders.matchers.durations import Duration, read_duration
+from cowork_gym.graders.matchers.labels import Labelled, SequenceOf
 from cowork_gym.graders.matchers.matcher import Matcher, MatcherError, show
+from cowork_gym.graders.matchers.patterns import compile_pattern
 from cowork_gym.graders.matchers.texts import ContainsAll, ContainsAny, ContainsNone, Regex, Text, normalise
 from cowork_gym.graders.matchers.values import Date, Equals, MentionsNumber, Number, OneOf, Present, SetOf, read_date
 from cowork_gym.graders.numerals import exact
@@ -97,10 +99,26 @@ def _contains_none(value: Any, at: str) -> Matcher:
 
 
 def _regex(value: Any, at: str) -> Matcher:
-    try:
-        return Regex(re.compile(_string(value)))
-    except re.error as error:
-        raise MatcherError(f"not a regular expression: {error}") from None
+    return Regex(compile_pattern(_string(value)))
+
+
+def _duration(value: Any, at: str) -> Matcher:
+    seconds = read_duration(_string(value))
+    if seconds is None:
+        raise MatcherError(f"expected a duration such as 36 hours, not {show(value)}")
+    return Duration(value, seconds)
+
+
+def _sequence(value: Any, at: str) -> Matcher:
+    return SequenceOf(tuple(map(_needle, _items(value))))
+
+
+def _labelled(value: Any, at: str) -> Matcher:
+    return Labelled(_lines(value, at))
+
+
+def _form(value: Any, at: str) -> Matcher:
+    return Labelled(_lines(value, at), only=True)
 
 
 def _set(value: Any, at: str) -> Matcher:
@@ -146,6 +164,16 @@ def _fields(value: Any, at: str) -> Matcher:
     return Fields({name: parse_matcher(value[name], f"{at}.{name}") for name in value})
 
 
+def _lines(value: Any, at: str) -> Mapping[str, Matcher]:
+    if not isinstance(value, Mapping) or not value:
+        raise MatcherError(f"expected a mapping of labels to matchers, not {show(value)}")
+    labels = [label if isinstance(label, str) else "" for label in value]
+    for label, folded in zip(labels, map(normalise, labels), strict=True):
+        if not folded or ":" in folded or [normalise(one) for one in labels].count(folded) > 1:
+            raise MatcherError(f"expected labels without colon, each once, not {show(label)}")
+    return {label: parse_matcher(value[label], f"{at}.{label}") for label in labels}
+
+
 def _matchers(value: Any, at: str) -> tuple[Matcher, ...]:
     return tuple(parse_matcher(item, f"{at}[{index}]") for index, item in enumerate(_items(value)))
 
@@ -170,8 +198,8 @@ def _needle(value: Any) -> str:
 
 MATCHERS: Mapping[str, Callable[..., Matcher]] = {
     "all": _all, "any": _any, "contains": _contains, "contains_all": _contains_all, "contains_any": _contains_any,
-    "contains_none": _contains_none, "date": _date, "equals": _equals, "fields": _fields, "json": _json,
-    "mentions_number": _mentions_number, "not": _not, "number": _number, "one_of": _one_of, "present": _present,
-    "regex": _regex, "set": _set, "text": _text,
+    "contains_none": _contains_none, "date": _date, "duration": _duration, "equals": _equals, "fields": _fields, "form": _form,
+    "json": _json, "labelled": _labelled, "mentions_number": _mentions_number, "not": _not, "number": _number, "one_of": _one_of,
+    "present": _present, "regex": _regex, "sequence": _sequence, "set": _set, "text": _text,
 }
 """What a mapping may name, and how each is read: a function of the value and of where it stands."""

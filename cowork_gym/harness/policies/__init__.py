@@ -1,7 +1,7 @@
 """Who plays: the policy protocol and the policies that call a language model."""
 
 from cowork_gym.harness.policies.openai import OpenAIPolicy
-from cowork_gym.harness.policies.policy import Action, Policy, Usage, invalid
+from cowork_gym.harness.policies.policy import Action, Policy, Usage
 from cowork_gym.harness.policies.smol import SmolPolicy
 
-__all__ = ["Action", "OpenAIPolicy", "Policy", "SmolPolicy", "Usage", "invalid"]
+__all__ = ["Action", "OpenAIPolicy", "Policy", "SmolPolicy", "Usage"]

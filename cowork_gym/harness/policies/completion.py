@@ -1,6 +1,5 @@
 """What a chat-completions server answered, as an action. `openai` asks; the way there, from history to request, is `conversation`."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,12 +8,16 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cowork_gym.core.errors import CoworkError, ToolError
-from cowork_gym.core.messages import Message
-from cowork_gym.harness.policies.policy import Action, Usage, invalid
+from cowork_gym.core.messages import InvalidAction, Message
+from cowork_gym.harness.policies.policy import Action, Usage
 
 __all__ = ["BrokenAnswer", "Completion", "native_action", "read_completion"]
 
-_FAILED = frozenset({"abort", "content_filter", "error"})
+_FAILED = frozenset({"abort", "error"})
+_BROKEN_OFF = {
+    "length": "the answer was cut off at the token limit, and nothing in it was executed",
+    "content_filter": "the server's content filter stopped the answer, and nothing in it was executed",
+}
 _MARKUP = re.compile(r"<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=")
 
 
@@ -53,9 +56,9 @@ class Completion(NamedTuple):
     usage: Usage
 
     @property
-    def cut(self) -> bool:
-        """Whether the token limit ended it: then nothing in it may be executed."""
-        return self.finish_reason == "length"
+    def broken_off(self) -> str | None:
+        """Why it is not whole, if it is not: then nothing in it may be executed."""
+        return _BROKEN_OFF.get(self.finish_reason or "")
 
     @property
     def text(self) -> str:
@@ -73,7 +76,9 @@ def read_completion(value: Any) -> Completion:
     try:
         answer = _Answer.model_validate(value)
         choice = answer.choices[0]
-        message = Message.parse({**choice.message, "role": "assistant"})
+        content = choice.message.get("content")
+        empty = content is None and not choice.message.get("tool_calls")
+        message = Message.parse({**choice.message, "role": "assistant", "content": "" if empty else content})
     except ValidationError as error:
         first = error.errors()[0]
         raise BrokenAnswer(f"not a chat completion: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -91,20 +96,19 @@ def native_action(completion: Completion, history: Sequence[Message]) -> Action:
 
     Ids that are empty or were used before are replaced, since an id that comes again means a retry.
 
+    A call that came as text is an invalid action, whoever garbled it: were it a fault, a policy could escape its grade by writing one.
+
     Raises:
-        BrokenAnswer: There is a whole call in the text, or the server claims one, and it handed over none. A call that the model
-            itself garbled is an invalid action, lest a policy escape its grade by writing one.
+        BrokenAnswer: The server claims a call and handed over none.
     """
-    message = completion.message
+    message, text = completion.message, completion.text
     if message.tool_calls:
         return _with_fresh_ids(message, history)
-    text = completion.text
-    whole, begun = _whole_call(text), _MARKUP.search(text)
-    if begun and not whole:
-        return invalid("a tool call that cannot be read", text)
-    if whole or completion.finish_reason == "tool_calls":
-        raise BrokenAnswer("a tool call came as text: the server's tool parser does not fit the model")
-    return replace(message, content=message.content or "")
+    if _MARKUP.search(text):
+        return InvalidAction("a tool call stood in the text and was not executed", text)
+    if completion.finish_reason == "tool_calls":
+        raise BrokenAnswer("the server ended the answer with 'tool_calls' and handed over none")
+    return message
 
 
 def _with_fresh_ids(message: Message, history: Sequence[Message]) -> Message:
@@ -115,19 +119,3 @@ def _with_fresh_ids(message: Message, history: Sequence[Message]) -> Message:
         used.add(id)
         calls.append(replace(call, id=id))
     return replace(message, tool_calls=tuple(calls))
-
-
-def _whole_call(text: str) -> bool:
-    return any(_names_a_tool(text, match) for match in _MARKUP.finditer(text))
-
-
-def _names_a_tool(text: str, mark: re.Match[str]) -> bool:
-    if mark[0] == "<function=":
-        return "</function>" in text[mark.end() :]
-    rest = text[mark.end() :].lstrip()
-    try:
-        value = json.JSONDecoder().raw_decode(rest)[0]
-    except (ValueError, RecursionError):
-        return False
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, dict) and isinstance(first.get("name"), str)

@@ -1,5 +1,6 @@
 """A history as a chat that every OpenAI-compatible server takes. The way back, from answer to action, is `completion`."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from cowork_gym.core.messages import Message, ToolCall
 
 __all__ = ["conversation", "sound"]
 
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _NOT_EXECUTED = encode({"error": "this call was not executed", "type": "invalid_action"})
 
 
@@ -17,7 +19,8 @@ def conversation(history: Sequence[Message]) -> list[dict[str, Any]]:
 
     Servers refuse a call without a result and a result without a call: the first gets a result that says so, the second
     becomes a user message. Arguments stay as the model wrote them, except those that are no JSON object: chat templates
-    crash on them, so they travel inside one.
+    crash on them, so they travel inside one. A name that no tool can have is respelled, lest a policy end its episode by a
+    call after which every request is refused.
     """
     chat: list[dict[str, Any]] = []
     open_ids: dict[str | None, None] = {}
@@ -51,7 +54,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
         arguments = form["function"]["arguments"]
     except ToolError:
         arguments = encode({"malformed": call.arguments})
-    return form | {"function": {"name": sound(call.name), "arguments": sound(arguments)}}
+    return form | {"function": {"name": _NO_NAME.sub("_", call.name)[:64] or "_", "arguments": sound(arguments)}}
 
 
 def sound(text: str) -> str:

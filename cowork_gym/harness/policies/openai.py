@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from cowork_gym.core.canonical import decode
 from cowork_gym.core.errors import Blame, CoworkError, Fault, MissingExtra, UserError
-from cowork_gym.core.messages import Message
+from cowork_gym.core.messages import InvalidAction, Message
 from cowork_gym.harness.policies.completion import BrokenAnswer, Completion, native_action, read_completion
 from cowork_gym.harness.policies.conversation import conversation
-from cowork_gym.harness.policies.policy import Action, Policy, Usage, invalid
+from cowork_gym.harness.policies.policy import Action, Policy, Usage
 from cowork_gym.harness.policies.prompted import instructions, read_action, transcript
 
 if TYPE_CHECKING:
@@ -75,11 +75,11 @@ class OpenAIPolicy(Policy):
         try:
             completion = self._ask(history)
             self.usage = completion.usage
-            if completion.cut:
-                return invalid("cut off at the token limit", completion.text)
+            if completion.broken_off:
+                return InvalidAction(completion.broken_off, completion.text)
             return native_action(completion, history) if self._native else read_action(completion.message.content or "")
         except _ContextFull:
-            return invalid("the conversation no longer fits into the model's context", "")
+            return InvalidAction("the conversation no longer fits into the model's context", "")
         except BrokenAnswer as error:
             raise self._fault(str(error)) from None
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from cowork_gym.core.messages import Message
+from cowork_gym.core.messages import InvalidAction, Message
 
-__all__ = ["Action", "Policy", "Usage", "invalid"]
+__all__ = ["Action", "Policy", "Usage"]
 
-Action: TypeAlias = Message | str
-"""An assistant message, or the text of `invalid`: an answer in which no message could be read. It costs a turn and executes nothing."""
+Action: TypeAlias = Message | InvalidAction
+"""An assistant message, or an answer in which none could be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,14 @@ class Policy(Protocol):
 
         Args:
             history: The conversation so far, request first: what the policy said and what came back. Every call in it has
-                an id. An invalid action is in it as an assistant message with that text.
+                an id. An invalid action is in it as an assistant message with its text.
 
         Returns:
-            An assistant message; without tool calls it is the final answer. Or the text of `invalid`.
+            An assistant message; without tool calls it is the final answer. Or an invalid
+            action, which costs a turn and executes nothing.
 
         Raises:
             Fault: The answer did not come, and the policy is not to blame.
             UserError: The person at the keyboard has to mend something first.
         """
         ...
-
-
-def invalid(reason: str, text: str) -> str:
-    """An action that is no message: never JSON, so nothing in it can be executed or taken for a final answer.
-
-    Args:
-        reason: Why, in words.
-        text: What the model wrote.
-    """
-    return f"invalid action ({reason}): {text}"

@@ -6,10 +6,10 @@ from typing import Any
 
 from cowork_gym.core.canonical import decode, encode
 from cowork_gym.core.errors import ToolError
-from cowork_gym.core.messages import Message, ToolCall, final
+from cowork_gym.core.messages import InvalidAction, Message, ToolCall, final
 from cowork_gym.harness.policies.bounded import bounded
 from cowork_gym.harness.policies.conversation import sound
-from cowork_gym.harness.policies.policy import Action, invalid
+from cowork_gym.harness.policies.policy import Action
 
 __all__ = ["instructions", "read_action", "transcript"]
 
@@ -60,10 +60,10 @@ def read_action(text: str) -> Action:
             try:
                 return Message.parse({"name": value["name"], "arguments": value["arguments"]})
             except ToolError as error:
-                return invalid(str(error), answer)
+                return InvalidAction(str(error), answer)
         if set(value) == {"final"}:
             return final(value["final"] if isinstance(value["final"], str) else encode(value["final"]))
-    return invalid("no JSON action found", answer)
+    return InvalidAction("no JSON action found", answer)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -90,8 +90,10 @@ def _spoken(one: Message) -> str:
 
 def _written(call: ToolCall) -> str:
     """The call as the format has it, spaced as models space their JSON, so that a server finds its own text in its cache."""
-    arguments = call.arguments
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=float)
+    try:
+        text = json.dumps(call.decoded(), ensure_ascii=False, default=float)
+    except ToolError:
+        text = str(call.arguments)
     return f'{{"name": {json.dumps(call.name, ensure_ascii=False)}, "arguments": {text}}}'
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cowork_gym.core.errors import Blame, Fault
-from cowork_gym.core.messages import Message
+from cowork_gym.core.messages import InvalidAction, Message
 from cowork_gym.harness.policies.bounded import action_schema
 from cowork_gym.harness.policies.completion import BrokenAnswer, read_completion
-from cowork_gym.harness.policies.policy import Action, Policy, Usage, invalid
+from cowork_gym.harness.policies.policy import Action, Policy, Usage
 from cowork_gym.harness.policies.prompted import read_action, transcript
 from cowork_gym.harness.policies.smol_server import smol_server
 
@@ -66,7 +66,7 @@ class SmolPolicy(Policy):
         except BrokenAnswer as error:
             raise Fault(Blame.MODEL_SERVER, self.name, str(error)) from None
         self.usage = completion.usage
-        return invalid("cut off at the token limit", completion.text) if completion.cut else read_action(completion.text)
+        return InvalidAction(completion.broken_off, completion.text) if completion.broken_off else read_action(completion.text)
 
 
 def _instructions(tools: Sequence[Mapping[str, Any]]) -> str:

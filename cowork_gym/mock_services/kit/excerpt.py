@@ -2,12 +2,16 @@
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from functools import lru_cache
 from unicodedata import combining, normalize
 
+from cowork_gym.mock_services.kit.stem import stem
 from cowork_gym.mock_services.kit.tables import terms
 
 __all__ = ["excerpt"]
+
+_WORD = re.compile("[0-9a-z]+")
 
 
 def excerpt(text: str, query: str, width: int = 160) -> str:
@@ -15,7 +19,7 @@ def excerpt(text: str, query: str, width: int = 160) -> str:
 
     Args:
         text: What was found.
-        query: What was searched for; words match whole, in any case and without accents, as in the search.
+        query: What was searched for; words match by their stems, in any case and without accents, as in the search.
         width: Characters, at most, without the `…` where the text is cut.
     """
     if len(text) <= width:
@@ -42,12 +46,16 @@ def _densest(hits: list[tuple[int, str]], reach: int) -> int:
 def _hits(text: str, query: str) -> list[tuple[int, str]]:
     """Where the words of a query stand in a text, first one first."""
     letters, places = _folded(text)
-    found = []
-    for term in terms(query):
-        folded = _folded(term)[0]
-        whole = rf"(?<![0-9a-z]){re.escape(folded)}(?![0-9a-z])" if folded.isascii() else re.escape(folded)
-        found += [(places[match.start()], term) for match in re.finditer(whole, letters)]
-    return sorted(found)
+    return sorted((places[at], term) for term in terms(query) for at in _places(letters, _folded(term)[0]))
+
+
+def _places(letters: str, term: str) -> Iterator[int]:
+    """Where a term stands in a folded text. A stem is the beginning of its word, but perhaps for its last letter."""
+    stems = [stem(word) for word in _WORD.findall(term)] if term.isascii() else []
+    between = "[^0-9a-z]+".join(re.escape(one[:-1]) + "[0-9a-z]+" for one in stems)
+    for match in re.finditer(f"(?<![0-9a-z]){between}" if stems else re.escape(term), letters):
+        if not stems or [stem(word) for word in _WORD.findall(match[0])] == stems:
+            yield match.start()
 
 
 def _folded(text: str) -> tuple[str, list[int]]:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from random import Random
 from typing import Any, ClassVar
 
+from cowork_gym.core.ids import generator
 from cowork_gym.mock_services.kit.records import Record
 from cowork_gym.mock_services.kit.store import Store
 from cowork_gym.mock_services.kit.tools import Tool, declared_tools
@@ -15,8 +17,8 @@ __all__ = ["Service"]
 class Service:
     """A stateful service. Subclass it, name it, list its tables, and mark methods with `tool`.
 
-    Inside a method `self.store` finds and changes records, `self.now` and `self.stamp` tell the time, and `self.audit` gives the
-    audit record. A refusal is a `ToolError`; the call is then undone and the agent reads the text.
+    Inside a method `self.store` finds and changes records, `self.now` and `self.stamp` tell the time, `self.random` makes generators,
+    and `self.audit` gives the audit record. A refusal is a `ToolError`; the call is then undone and the agent reads the text.
     """
 
     name: ClassVar[str]
@@ -47,6 +49,16 @@ class Service:
         """Simulated time as records carry it, ISO 8601 with a `Z`."""
         return self.store.moment.stamp
 
+    def random(self, *names: object) -> Random:
+        """A generator for this call: its numbers follow from the world's seed, the names and the call's place in the ledger."""
+        return generator(self.store.moment.seed, self.name, *names, self.store.moment.sequence)
+
     def audit(self, record: Mapping[str, Any]) -> None:
-        """Give the audit record of this call. A tool that declares `audit` does so once whenever it succeeds."""
+        """Give the audit record of this call. A tool that declares `audit` does so once whenever it succeeds.
+
+        Raises:
+            TypeError: The record is no mapping.
+        """
+        if not isinstance(record, Mapping):
+            raise TypeError(f"an audit record is a mapping of fields, not {type(record).__name__}")
         self.store.audited = record

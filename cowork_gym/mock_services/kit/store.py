@@ -57,6 +57,7 @@ class Store:
     ) -> None:
         self._open: sqlite3.Connection | None = connection
         self._tables, self.moment, self._writable = tables, moment, writable
+        self._changes = connection.total_changes
         self.audited: Mapping[str, Any] | None = None
 
     @property
@@ -105,27 +106,30 @@ class Store:
         return [rows[key] for key in keys]
 
     def insert(self, model: type[Record], **values: Any) -> Any:
-        """Add a row and return it; columns not named get their default."""
+        """Add a row and return it as it is stored; columns not named get their default.
+
+        Raises:
+            ToolError: There is a row with this key; the agent reads `<Model> <key> exists already`.
+        """
         self._refuse(None)
         table = self._tables[model]
         for name, field in table.optional:
             if name not in values:
                 values[name] = field.get_default(call_default_factory=True)
-        self.connection.execute(*table.write("insert", values))
-        return table.row(**values)
+        rowid = self._write(model, "insert", values).lastrowid
+        return table.load(self.connection.execute(table.by_rowid, (rowid,)).fetchone()[1:])
 
     def update(self, model: type[Record], key: Any, **values: Any) -> Any:
         """Set columns of the row with this key and return it.
 
         Raises:
-            ToolError: There is no such row.
+            ToolError: There is no such row, or its new key is another's.
         """
-        if not values:
-            return self.get(model, key)
-        self._refuse(values.keys())
-        table = self._tables[model]
-        found = self.connection.execute(*table.write("update", values, key)).fetchall()
-        return table.load(found[0]) if found else self.get(model, key)
+        if values:
+            self._refuse(values.keys())
+            if self._write(model, "update", values, key).rowcount:
+                key = values.get(self._tables[model].key, key)
+        return self.get(model, key)  # a query of its own: RETURNING takes SQLite longer to prepare
 
     def delete(self, model: type[Record], key: Any) -> None:
         """Remove the row with this key.
@@ -134,7 +138,7 @@ class Store:
             ToolError: There is no such row.
         """
         self._refuse(None)
-        if self.connection.execute(*self._tables[model].write("delete", {}, key)).rowcount == 0:
+        if self._write(model, "delete", {}, key).rowcount == 0:
             self.get(model, key)
 
     def search(self, model: type[Record], query: str, limit: int = 10, **equal: Any) -> list[Any]:
@@ -186,6 +190,23 @@ class Store:
             self.session.close()
             self.session.bind.close()  # type: ignore[union-attr]
         self._open = None
+
+    @property
+    def bypassed(self) -> bool:
+        """Whether anything was written by another way than the methods that change records."""
+        return self.connection.total_changes != self._changes
+
+    def _write(self, model: type[Record], verb: str, values: Mapping[str, Any], key: Any = None) -> sqlite3.Cursor:
+        connection, table = self.connection, self._tables[model]
+        before = connection.total_changes
+        try:
+            done = connection.execute(*table.write(verb, values, key))
+        except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+                raise
+            raise ToolError(f"{model.__name__} {values[table.key]} exists already", ErrorKind.CONFLICT) from None
+        self._changes += connection.total_changes - before
+        return done
 
     def _refuse(self, columns: Set[str] | None) -> None:
         if self._writable is not None and (columns is None or not self._writable >= columns):

@@ -63,11 +63,12 @@ class Table:
         self.row: Any = namedtuple(model.__name__, self.columns)  # type: ignore[misc]
         self.optional = [(name, field) for name, field in model.model_fields.items() if not field.is_required()]
         types = [column.type.dialect_impl(ENGINE.dialect) for column in self.sa.columns]
-        self.encode = {n: p for n, kind in zip(self.columns, types, strict=True) if (p := kind.bind_processor(ENGINE.dialect))}
+        self._encode = {n: p for n, kind in zip(self.columns, types, strict=True) if (p := kind.bind_processor(ENGINE.dialect))}
         self._decode = [(i, p) for i, kind in enumerate(types) if (p := kind.result_processor(ENGINE.dialect, None))]
         self._spelled = [i for i, column in enumerate(self.sa.columns) if isinstance(column.type, Json)]
         self.pick = f"SELECT rowid, {', '.join(self.columns)} FROM {self.name} WHERE rowid"
-        self._sql: dict[Any, tuple[str, list[str]]] = {}
+        self.by_rowid = f"{self.pick} = ?"
+        self._sql: dict[Any, tuple[str, list[tuple[str, Any]]]] = {}
 
     def select(self, equal: Mapping[str, Any], order: str | None, descending: bool) -> tuple[str, list[Any]]:
         """A query and its parameters. Values are matched as they are, spans as ranges, None as NULL."""
@@ -78,17 +79,16 @@ class Table:
             by = self.sa.c[order or self.key]
             statement = sa.select(self.sa).where(*where).order_by(by.desc() if descending else by, self.sa.c[self.key])
             self._compile(shape, statement)
-        text, names = self._sql[shape]
         values: dict[str, Any] = {}
         for name, value in equal.items():
             values |= {name + "<": value.low, name + ">": value.high} if isinstance(value, Span) else {name: value}
-        return text, [self._bind(name.rstrip("<>"), values[name]) for name in names]
+        return self._bound(shape, values)
 
     def lookup(self, key: Any) -> tuple[str, list[Any]]:
         """The query for the row with a key, and its parameters."""
         if "lookup" not in self._sql:
             self._compile("lookup", sa.select(self.sa).where(self.sa.c[self.key] == sa.bindparam(self.key)))
-        return self._sql["lookup"][0], [self._bind(self.key, key)]
+        return self._bound("lookup", {self.key: key})
 
     def write(self, verb: str, values: Mapping[str, Any], key: Any = None) -> tuple[str, list[Any]]:
         """An insert, update or delete and its parameters."""
@@ -98,11 +98,10 @@ class Table:
             own = self.sa.c[self.key] == sa.bindparam(self.key)
             verbs: dict[str, sa.Executable] = {
                 "insert": sa.insert(self.sa).values(new), "delete": sa.delete(self.sa).where(own),
-                "update": sa.update(self.sa).where(own).values(new).returning(self.sa),
+                "update": sa.update(self.sa).where(own).values(new),
             }
             self._compile(shape, verbs[verb])
-        text, names = self._sql[shape]
-        return text, [self._bind(n[1:], values[n[1:]]) if n[0] == "=" else self._bind(n, key) for n in names]
+        return self._bound(shape, {self.key: key, **{"=" + name: value for name, value in values.items()}})
 
     def matches(self) -> str:
         """The query for the rows that have a phrase, each with its rank among them."""
@@ -140,7 +139,7 @@ class Table:
         t, mark, add, drop = self.name, f"INSERT INTO _dirty VALUES ({self.number}, %s.rowid);", "", ""
         if weights := self.model.searched:
             names, new, old = (", ".join(form % n for n in weights) for form in ("%s", "spaced(new.%s)", "spaced(old.%s)"))
-            yield f"CREATE VIRTUAL TABLE {t}_fts USING fts5({names}, content='', tokenize='unicode61 remove_diacritics 2')"
+            yield f"CREATE VIRTUAL TABLE {t}_fts USING fts5({names}, content='', tokenize='porter unicode61 remove_diacritics 2')"
             rank = ", ".join(f"{weight:g}" for weight in weights.values())
             yield f"INSERT INTO {t}_fts({t}_fts, rank) VALUES ('rank', 'bm25({rank})')"
             add = f"INSERT INTO {t}_fts(rowid, {names}) VALUES (new.rowid, {new});"
@@ -157,13 +156,15 @@ class Table:
         low, high = ends
         return [column >= sa.bindparam(name + "<")] * low + [column <= sa.bindparam(name + ">")] * high
 
-    def _bind(self, name: str, value: Any) -> Any:
-        process = self.encode.get(name)
-        return process(value) if process else value
+    def _bound(self, shape: Any, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """A compiled statement, and values by parameter as SQLite stores them."""
+        text, parameters = self._sql[shape]
+        return text, [values[name] if process is None else process(values[name]) for name, process in parameters]
 
     def _compile(self, shape: Any, statement: Any) -> None:
+        """Parameters are columns; `=name` is a new value, `name<` and `name>` are the ends of a span."""
         compiled = statement.compile(dialect=ENGINE.dialect)
-        self._sql[shape] = str(compiled), list(compiled.positiontup)
+        self._sql[shape] = str(compiled), [(name, self._encode.get(name.strip("=<>"))) for name in compiled.positiontup]
 
 
 def _ends(value: Any) -> tuple[bool, ...]:

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -10,8 +11,10 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
+from cowork_gym.core.canonical import canonical, decode
 from cowork_gym.core.errors import ErrorKind, ToolError, nearest
 from cowork_gym.core.ledger import Effect
 
@@ -66,7 +69,9 @@ class Tool:
         if not text:
             raise TypeError(f"{self.name} has no docstring: agents would not know what it does")
         self.description = text
-        hints = {name: _exact_in(hint) for name, hint in get_type_hints(function, include_extras=True).items()}
+        hints = get_type_hints(function, include_extras=True)
+        self._result = hints.pop("return", inspect.Signature.empty)
+        hints = {name: _exact_in(hint) for name, hint in hints.items()}
         signature = inspect.signature(function)
         self._parameters = [one for one in signature.parameters.values() if one.name != "self"]
         fields = {one.name: hints[one.name] if one.default is one.empty else NotRequired[hints[one.name]] for one in self._parameters}
@@ -92,10 +97,39 @@ class Tool:
         schema.setdefault("properties", {})
         return schema
 
-    @cached_property
+    @property
     def schema(self) -> dict[str, Any]:
-        """The tool in OpenAI's form."""
-        return {"type": "function", "function": {"name": self.name, "description": self.description, "parameters": self.parameters}}
+        """The tool in OpenAI's form; a copy, so that whoever changes it changes nothing of the tool."""
+        return deepcopy({"type": "function", "function": {"name": self.name, "description": self.description, "parameters": self.parameters}})
+
+    @cached_property
+    def returns(self) -> dict[str, Any] | None:
+        """The JSON schema of the result, from the return annotation; None when there is none.
+
+        Raises:
+            PydanticUserError: The annotation is no type of JSON values.
+        """
+        return None if self._shape is None else _untitled(self._shape.json_schema(mode="serialization", schema_generator=_AsEncoded))
+
+    def check_result(self, text: str) -> None:
+        """See that a result is what the return annotation promises, without further keys. Tests do this, calls do not.
+
+        Args:
+            text: The result as JSON.
+
+        Raises:
+            ValueError: It is not.
+        """
+        if self._shape is None:
+            return
+        value = decode(text)
+        fitted = self._shape.dump_python(self._shape.validate_python(value))
+        if canonical(fitted) != canonical(value):  # what was coerced or dropped
+            raise ValueError(f"{text} fits the annotation only as {canonical(fitted)}")
+
+    @cached_property
+    def _shape(self) -> TypeAdapter[Any] | None:
+        return None if self._result is inspect.Signature.empty else TypeAdapter(self._result)
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments, checked strictly: nothing is coerced, nothing unknown is dropped.
@@ -135,6 +169,13 @@ def declared_tools(owner: type) -> list[Callable[..., Any]]:
 def given(**arguments: Any) -> dict[str, Any]:
     """The optional arguments that the agent gave: those that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+class _AsEncoded(GenerateJsonSchema):
+    """JSON schemas of results as `encode` writes them: a decimal is a number."""
+
+    def decimal_schema(self, schema: Any) -> dict[str, Any]:
+        return {"type": "number"}
 
 
 def _exact_in(hint: Any) -> Any:
