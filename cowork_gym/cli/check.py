@@ -95,7 +95,7 @@ def _services(path: Path) -> Iterator[type["Service"]]:
     sys.modules[name] = module  # where typing looks the annotations up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     yield from (one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Service) and one.__module__ == name)
 

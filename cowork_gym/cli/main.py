@@ -1,7 +1,9 @@
 """The command's entry: which verbs there are, and what becomes of errors. Exit codes: 0 done, 1 fell short, 2 the user's mistake."""
 
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 import typer
@@ -32,14 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0 done, 1 what was asked for works but fell short, 2 the user's mistake (told in one line), 130 interrupted.
     """
+    if sys.stdout is None:  # closed by the shell
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     for stream in (sys.stdout, sys.stderr):
         _never_fail(stream)
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         code = app(words, prog_name="cowork", standalone_mode=False)
+        sys.stdout.flush()  # a full disk is told here, not by the interpreter at its end
     except (UserError, _WrongUsage) as error:
         text = error.format_message() if hasattr(error, "format_message") else str(error)
         return _fail(text, 2)
+    except OSError as error:
+        return _fail(_where(error), 2)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     return _fail("interrupted", 130) if code == 130 else code or 0
@@ -48,6 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _fail(text: str, code: int) -> int:
     complain(text)
     return code
+
+
+def _where(error: OSError) -> str:
+    """A failure of the system, told of the file that it is about; what cannot be written any more is let go."""
+    if error.filename is None:
+        sys.stdout = None  # else the interpreter would try once more
+    return f"{str(error.filename or 'the output')[:200]}: {error.strerror or error}"
 
 
 def _never_fail(stream: TextIO) -> None:

@@ -5,11 +5,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from cowork_gym.core.errors import ErrorKind, ToolError
 
-__all__ = ["MAX_DEPTH", "MAX_ID", "MAX_SIZE", "canonical", "check_id", "check_value", "decode", "digest", "encode", "exact", "read_number"]
+__all__ = ["MAX_DEPTH", "MAX_ID", "MAX_SIZE", "canonical", "check_id", "check_value", "decode", "digest", "encode", "exact", "plain", "read_number"]
 
 MAX_DEPTH = 32
 """Levels of nesting that an agent's value may have."""
@@ -168,6 +168,25 @@ def check_value(value: Any, *, what: str = "value") -> None:
         if size + len(below) > MAX_SIZE:
             raise ToolError(f"{what} is too large: more than {MAX_SIZE} characters", ErrorKind.VALIDATION)
         level = below
+
+
+def plain(arguments: Mapping[str, Any], *, what: str) -> dict[str, Any]:
+    """An agent's arguments as plain, exact values of their own.
+
+    Args:
+        arguments: Whatever mapping the agent sent.
+        what: How the text names it.
+
+    Raises:
+        ToolError: They hold what `check_value` refuses, or raise when they are read, as a mapping of another package's may.
+    """
+    try:
+        check_value(arguments, what=what)
+        return cast(dict[str, Any], exact(arguments))
+    except ToolError:
+        raise
+    except Exception as error:
+        raise ToolError(f"{what} cannot be read: {type(error).__name__}", ErrorKind.VALIDATION) from error
 
 
 def check_id(id: str | None, what: str) -> None:

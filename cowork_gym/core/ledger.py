@@ -113,6 +113,10 @@ class Ledger(Sequence[Entry]):
             yield link
             link = link.previous
 
+    def dispatches(self) -> set[str]:
+        """The dispatch ids."""
+        return {link.dispatch for link in self.links()}
+
     def find(self, dispatch: str) -> Link | None:
         """The link that was made under a dispatch id."""
         return next((link for link in self.links() if link.dispatch == dispatch), None)

@@ -80,8 +80,9 @@ class Message:
         Raises:
             ToolError: It is none of these, or has neither text nor calls. The text says what was expected.
         """
-        given = value
         if isinstance(value, cls):
+            if value._sound():
+                return value
             value = {name: getattr(value, name) for name in cls.__slots__}
         elif isinstance(value, str):
             value = _from_text(value)
@@ -97,18 +98,29 @@ class Message:
             raise _invalid("tool_calls must be a list")
         if content is None and not calls:
             raise _invalid(f"a message has a text in `content` or calls in `tool_calls`; this one has {', '.join(map(repr, value)) or 'nothing'}")
-        message = cls(
+        return cls(
             role, content, tuple([_parse_call(one, at) for at, one in enumerate(calls or ())]),  # type: ignore[arg-type]
             _optional_string(value, "tool_call_id"), _optional_string(value, "name"),
         )
-        return given if message == given else message
+
+    def _sound(self) -> bool:
+        """Whether every field is of its type, as in most messages that our own functions made."""
+        texts = (self.content, self.tool_call_id, self.name)
+        return (
+            self.role in _ROLES and all(one is None or type(one) is str for one in texts) and type(self.tool_calls) is tuple
+            and (self.content is not None or bool(self.tool_calls))
+            and all(
+                type(one) is ToolCall and type(one.name) is str and type(one.arguments) in (dict, str) and (one.id is None or type(one.id) is str)
+                for one in self.tool_calls
+            )
+        )
 
     def with_ids(self, first: int, taken: Set[str] = frozenset()) -> "Message":
         """The message with an id for every call that has none: `call_<n>`, counted from `first`, unlike those `taken`."""
         if all(one.id for one in self.tool_calls):
             return self
-        used = taken | {one.id for one in self.tool_calls}
-        free = (id for number in count(first) if (id := f"call_{number}") not in used)
+        own = {one.id for one in self.tool_calls}
+        free = (id for number in count(first) if (id := f"call_{number}") not in own and id not in taken)
         calls = tuple([one if one.id else ToolCall(one.name, one.arguments, next(free)) for one in self.tool_calls])
         return Message(self.role, self.content, calls, self.tool_call_id, self.name)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from cowork_gym.core.clock import Clock
-from cowork_gym.core.errors import PackageError, nearest
+from cowork_gym.core.errors import PackageError, ToolError, nearest
 from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.snapshot import Snapshot
 from cowork_gym.envs.database import EMPTY, Database, connect, state_hash
@@ -170,7 +170,10 @@ def _fill(
     with database.transaction(Moment(clock, 0, 0)) as store:
         for model, records in rows.items():
             for values in records:
-                store.insert(model, **values)
+                try:
+                    store.insert(model, **values)
+                except ToolError as error:  # a key that SQL takes for equal to another's
+                    raise PackageError(f"world/{tables[model].public.partition('.')[0]}.yaml", model.collection, str(error)) from None
         for path, content in files.items():
             store.insert(File, path=path, content=content)
     digests = database.digests()

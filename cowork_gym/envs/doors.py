@@ -11,7 +11,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from cowork_gym.core.canonical import check_id, check_value, decode, encode, exact
+from cowork_gym.core.canonical import check_id, decode, encode, plain
 from cowork_gym.core.errors import Blame, Fault, MissingExtra, ToolError, UserError, nearest
 from cowork_gym.envs.turns import Caller
 from cowork_gym.envs.world import Outcome, World
@@ -109,8 +109,8 @@ class AsgiDoor:
         if permitted is None:  # nobody reads the arguments, and no more of the name than this
             return quote(tool[:_NAME], safe="", errors="surrogatepass").replace(".", "%2E"), "{}"
         check_id(dispatch, "the dispatch id")
-        check_value(arguments, what=f"{tool}: the arguments")
-        return f"{quote(permitted.tool.service)}/{quote(permitted.tool.function.__name__)}", _json(exact(arguments))
+        body = _json(plain(arguments, what=f"{tool}: the arguments"))
+        return f"{quote(permitted.tool.service)}/{quote(permitted.tool.function.__name__)}", body
 
     def close(self) -> None:
         """End the background thread. A later call starts another."""

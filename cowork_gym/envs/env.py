@@ -92,10 +92,12 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
             The request, and `info` with `tools`, `task`, `release_id` and `seed`.
 
         Raises:
-            UserError: An option is unknown.
+            UserError: An option is unknown, or the seed out of range.
         """
         if options:
             raise UserError(f"unknown option {next(iter(options))!r} of reset: there is none to choose from")
+        if seed is not None and not 0 <= seed < 2**63:
+            raise UserError(f"a seed is a whole number from 0 to 2^63 - 1, not {str(seed)[:40]}")
         super().reset(seed=seed)
         own = int(seed) if seed is not None else int(self.np_random.integers(2**31))
         self._close_door()

@@ -10,8 +10,9 @@ from pydantic import Field, PlainValidator
 from cowork_gym.core.errors import PackageError
 from cowork_gym.core.messages import Message, ToolCall, final, message
 from cowork_gym.core.task import Execution
-from cowork_gym.envs.package_files import SchemaVersion, Shape, Text, fit, read_mapping
+from cowork_gym.envs.package_files import Shape, Text, fit, read_mapping
 from cowork_gym.graders.matchers import show
+from cowork_gym.graders.problems import SchemaVersion
 
 __all__ = ["read_negatives", "read_references", "read_script"]
 

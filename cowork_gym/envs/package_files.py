@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, Never, TypeVar
+from typing import Annotated, Any, Never, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from cowork_gym.core.canonical import MAX_DEPTH, check_value, read_number
 from cowork_gym.core.errors import PackageError, ToolError
@@ -20,7 +20,7 @@ from cowork_gym.envs.package_tree import read_bytes
 from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import first_problem
 
-__all__ = ["SchemaVersion", "Shape", "Text", "fit", "read_mapping"]
+__all__ = ["Shape", "Text", "fit", "read_mapping"]
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
@@ -34,20 +34,12 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def _number_one(value: Any) -> Any:
-    if type(value) is not int:
-        raise ValueError(f"expected the number 1, not {show(value)}")
-    return value
-
-
 def _seen(text: str) -> str:
     if not any(letter.isprintable() and not letter.isspace() for letter in text):
         raise ValueError(f"expected a text that can be read, not {show(text)}")
     return text
 
 
-SchemaVersion = Annotated[Literal[1], BeforeValidator(_number_one)]
-"""1, and not `true`, which equals it."""
 Text = Annotated[str, AfterValidator(_seen)]
 """A text in which something can be seen."""
 Fitted = TypeVar("Fitted", bound=Shape)

@@ -14,11 +14,12 @@ from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.core.task import Budgets, Task
 from cowork_gym.envs.blueprint import Blueprint, Records
 from cowork_gym.envs.executions import read_negatives, read_references
-from cowork_gym.envs.package_files import SchemaVersion, Shape, Text, fit, read_mapping
+from cowork_gym.envs.package_files import Shape, Text, fit, read_mapping
 from cowork_gym.envs.package_names import check_calls, check_contract, choose_services, choose_tools
 from cowork_gym.envs.package_tree import list_folder, list_root, read_tree
 from cowork_gym.graders import GRADER_VERSION, Contract, Evidence, classify
 from cowork_gym.graders.matchers import show
+from cowork_gym.graders.problems import SchemaVersion
 from cowork_gym.mock_services.kit.service import Service
 
 __all__ = ["blueprint_of", "load_task"]

@@ -134,12 +134,20 @@ class _Loaded:
 
     def get(self, folder: Path, services: Mapping[str, type[Service]]) -> Task:
         path = folder.resolve()
-        files = tuple((str(one), one.stat().st_mtime_ns, one.stat().st_size) for one in sorted(path.rglob("*")) if one.is_file())
-        state = (files, tuple(services.items()))
+        try:
+            state = (_state(path), tuple(services.items()))
+        except OSError:  # what cannot be read is told by the reader
+            return load_package(folder, services)
         known = self._tasks.get(path)
         if known is None or known[0] != state:
             known = self._tasks[path] = (state, load_package(folder, services))
         return known[1]
+
+
+def _state(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """What tells a package from an edited one: names, times and sizes of its files."""
+    found = ((str(one), one.stat()) for one in sorted(folder.rglob("*")) if one.is_file())
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in found)
 
 
 _CACHE = _Loaded()

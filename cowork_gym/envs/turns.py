@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Protocol
 
-from cowork_gym.core.canonical import MAX_SIZE, check_id, check_value, encode, exact
+from cowork_gym.core.canonical import MAX_SIZE, check_id, check_value, encode, plain
 from cowork_gym.core.episode import Dispatch, Turn
 from cowork_gym.core.errors import ErrorKind, ToolError
 from cowork_gym.core.ledger import Effect, Ledger
@@ -54,25 +54,6 @@ def as_text(action: Any) -> str:
     except Exception:  # a repr may raise anything, RecursionError for one
         text = f"<{type(action).__name__}>"
     return str(text)[:_RAW].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
-
-
-def _plain(call: ToolCall) -> dict[str, Any]:
-    """A call's arguments as plain values of their own.
-
-    Raises:
-        ToolError: They are no JSON object, or hold what cannot be kept.
-    """
-    if isinstance(call.arguments, str) and len(call.arguments) > MAX_SIZE:
-        raise ToolError(f"{call.name}: the arguments are too large: more than {MAX_SIZE} characters")
-    arguments = call.decoded()
-    try:
-        check_value(arguments, what=f"{call.name}: the arguments")
-        plain: dict[str, Any] = exact(arguments)
-    except ToolError:
-        raise
-    except Exception as error:  # see `read_action`
-        raise ToolError(f"{call.name}: the arguments cannot be read: {type(error).__name__}") from error
-    return plain
 
 
 def recordable(message: Message) -> Message:
@@ -134,9 +115,13 @@ class Dispatcher:
         """
         wire = call.id or ""
         try:
-            arguments = _plain(call)
+            if isinstance(call.arguments, str) and len(call.arguments) > MAX_SIZE:
+                raise ToolError(f"{call.name}: the arguments are too large: more than {MAX_SIZE} characters")
+            arguments = call.decoded()
+            if wire in self._by_call:
+                arguments = plain(arguments, what=f"{call.name}: the arguments")  # they are compared before the world has checked them
         except ToolError as error:
-            self._keep(wire, Dispatch(self._free(wire), call.name, error.kind.status, encode(error.outcome())))
+            self.refuse(call, error)
             return
         key = self._retried(wire, call.name, arguments, ledger) or self._free(wire)
         outcome = self._caller.call(call.name, arguments, key)
@@ -155,7 +140,7 @@ class Dispatcher:
 
     def _retried(self, wire: str, tool: str, arguments: Mapping[str, Any], ledger: Ledger) -> str | None:
         """The dispatch id of the call that this one repeats, if it does."""
-        for one in reversed(self._by_call[wire]):
+        for one in reversed(self._by_call.get(wire, ())):
             link = ledger.find(one.id) if one.tool == tool and one.sequence is not None else None
             if link is not None and (one.id in self._recent or link.entry().effect is Effect.WRITE) and link.repeats(tool, arguments):
                 return one.id

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
-from cowork_gym.core.canonical import check_id, check_value, encode, exact
+from cowork_gym.core.canonical import check_id, encode, plain
 from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, UserError, nearest
 from cowork_gym.core.ledger import Ledger, Link
 from cowork_gym.core.snapshot import Changes, Snapshot
@@ -55,6 +55,7 @@ class World:
         self._base = snapshot or blueprint.start
         self._database: Database | None = None
         self._ledger = self._base.ledger
+        self._dispatches = self._ledger.dispatches()  # so that the chain is walked for a retry only
 
     @classmethod
     def open(
@@ -98,9 +99,8 @@ class World:
             try:
                 door = self._permit(tool)
                 check_id(dispatch, "the dispatch id")
-                check_value(arguments, what=f"{tool}: the arguments")
-                arguments = exact(arguments)
-                if dispatch is not None and (link := self._ledger.find(dispatch)):
+                arguments = plain(arguments, what=f"{tool}: the arguments")
+                if dispatch in self._dispatches and (link := self._ledger.find(dispatch)):
                     return _replay(link, tool, arguments)
                 given = door.tool.validate(arguments)
             except ToolError as error:
@@ -130,6 +130,7 @@ class World:
             self._require_idle()
             self._drop()
             self._base, self._ledger, self.seed = snapshot, snapshot.ledger, snapshot.seed
+            self._dispatches = self._ledger.dispatches()
 
     def fork(self, n: int = 1) -> list["World"]:
         """`n` worlds that begin here and go their own ways. Each opens its database when it is first called."""
@@ -219,6 +220,7 @@ class World:
         except (Exception, SystemExit, GeneratorExit) as error:  # whatever a handler does, the process that it runs in goes on
             raise Fault(Blame.ENVIRONMENT, tool.name, f"{type(error).__name__}: {error}") from error
         self._ledger = ledger
+        self._dispatches.add(dispatch)
         return outcome
 
     def _logged(

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.graders.checks import AnyCheck, Check, Reference
 from cowork_gym.graders.matchers import show
-from cowork_gym.graders.problems import Problem, first_problem
+from cowork_gym.graders.problems import Problem, SchemaVersion, first_problem
 from cowork_gym.graders.scoring import DEFAULT_SPEC, REWARD_SPECS
 
 __all__ = ["Contract"]
@@ -21,7 +21,7 @@ class _File(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Literal[1]
+    schema_version: SchemaVersion
     reward: str = DEFAULT_SPEC
     checks: tuple[AnyCheck, ...] = Field(min_length=1)
     outcomes: tuple[AnyCheck, ...] = Field(min_length=1)

@@ -72,7 +72,8 @@ def _graded(task: Task, evidence: Evidence, spec: str | None, seal: str) -> Grad
     )
     rewards, counts = {name: formula(scores) for name, formula in REWARD_SPECS.items()}, spec or plan.contract.reward
     return Grade(
-        task=task.id, release_id=task.release_id, grader_version=GRADER_VERSION, spec=counts, reward=rewards[counts], completion=scores.completion, safety=scores.safety, robustness=scores.robustness,
+        task=task.id, release_id=task.release_id, grader_version=GRADER_VERSION, spec=counts, reward=rewards[counts],
+        completion=scores.completion, safety=scores.safety, robustness=scores.robustness,
         outcome=scores.outcome, rewards=rewards, checks=(*checks, *gate), seal=seal,
     )
 

@@ -1,18 +1,26 @@
 """Pydantic's errors as one line for the author of a file, grading contract or other: where, what, and the nearest valid choice."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from cowork_gym.core.errors import nearest
 from cowork_gym.graders.checks import KINDS
 from cowork_gym.graders.matchers import MatcherError, show
 
-__all__ = ["Problem", "first_problem"]
+__all__ = ["Problem", "SchemaVersion", "first_problem"]
+
+def _number_one(value: Any) -> Any:
+    if type(value) is not int:
+        raise ValueError(f"expected the number 1, not {show(value)}")
+    return value
+
 
 Problem = tuple[str, str]
 """Where, and what is wrong there."""
+SchemaVersion = Annotated[Literal[1], BeforeValidator(_number_one)]
+"""Of a file of ours: 1, and not `true`, which equals it."""
 _Location = tuple[int | str, ...]
 _LISTS = ("checks", "outcomes")
 

@@ -138,6 +138,20 @@ def test_the_script_meets_every_kind_of_answer(pair):
     assert any(one.status == 200 and one.value.get("type") == "not_found" for one in outcomes)
 
 
+class Grim(dict[str, Any]):
+    """A mapping that cannot be read."""
+
+    def values(self):
+        raise ZeroDivisionError
+
+
+def test_a_mapping_that_cannot_be_read_is_refused_alike(pair, requests):
+    direct, door, _ = pair
+    outcome = door.call("kb_search", Grim(query="x"))
+    assert outcome == direct.call("kb_search", Grim(query="x"))
+    assert (outcome.status, requests) == (422, [])
+
+
 @pytest.mark.parametrize("value", UNSENDABLE, ids=lambda value: f"{type(value).__name__}")
 def test_what_cannot_travel_is_refused_alike_and_does_not_go_around(pair, requests, monkeypatch, value):
     direct, door, far = pair

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from unicodedata import combining, normalize
 
@@ -58,8 +58,10 @@ def _places(letters: str, term: str) -> Iterator[int]:
             yield match.start()
 
 
-def _folded(text: str) -> tuple[str, list[int]]:
+def _folded(text: str) -> tuple[str, Sequence[int]]:
     """A text without case and accents, and the place in the text of each of its characters."""
+    if text.isascii():
+        return text.lower(), range(len(text))
     folded = [*map(_letters, text)]
     return "".join(folded), [at for at, letters in enumerate(folded) for _ in letters]
 
