@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _encoder(sort_keys: bool) -> json.JSONEncoder:
-    return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=sort_keys, default=_plain)
+    return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=sort_keys, default=_plain, check_circular=False)
 
 
 _ENCODER, _SORTING = _encoder(False), _encoder(True)

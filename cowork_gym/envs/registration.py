@@ -66,12 +66,22 @@ class Registry:
         """Register every task package that lies in a folder, by its version and its id up to the first underscore.
 
         Only these two lines of `task.yaml` are read: what else is wrong with a package is told when it is used.
+
+        Raises:
+            UserError: Packages cannot be registered; the others of the folder are. One line tells of each.
+            OSError: The folder cannot be read.
         """
+        problems = []
         for package in sorted(folder.iterdir()):
             if _is_package(package):
                 head = (package / "task.yaml").read_text(encoding="utf-8", errors="replace")
                 name, version = _NAME.search(head), _VERSION.search(head)
-                self.register(f"{namespace}/{name[1] if name else package.name.partition('_')[0]}-v{version[1] if version else 0}", package)
+                try:
+                    self.register(f"{namespace}/{name[1] if name else package.name.partition('_')[0]}-v{version[1] if version else 0}", package)
+                except UserError as error:
+                    problems.append(str(error))
+        if problems:
+            raise UserError("; ".join(problems))
 
     def _add(self, service: type[Service]) -> None:
         self._services[_new_name(service, self._found())] = service

@@ -139,7 +139,7 @@ def test_seeds(make):
     vector.reset(seed=7)
     assert vector.step([export] * 3)[0] == first
     assert len({one[0].content for one in first}) == 3
-    with pytest.raises(ValueError, match="length"):
+    with pytest.raises((AssertionError, ValueError), match="length"):  # Gymnasium's, which has changed its kind
         vector.reset(seed=[1])
 
 
