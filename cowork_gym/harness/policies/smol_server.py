@@ -3,6 +3,7 @@
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -71,7 +72,8 @@ class SmolServer:
         settings.cache_ram_mib = 0
         settings.verbosity = -1
         settings.hostnames, settings.port = ["127.0.0.1"], 0
-        self._server, self._lock = xllamacpp.Server(settings), Lock()
+        with ThreadPoolExecutor(1) as thread:  # Ctrl-C reaches the main thread alone: a server that it stops half made never ends
+            self._server, self._lock = thread.submit(xllamacpp.Server, settings).result(), Lock()
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any], *, max_tokens: int, seed: int) -> Mapping[str, Any]:
         """The likeliest answer that the schema allows, as a chat completion.
