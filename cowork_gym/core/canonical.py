@@ -30,7 +30,7 @@ def canonical(value: Any) -> str:
     Equal values have equal text: 33, 33.0 and Decimal("33.00") are all `33`.
 
     Raises:
-        ValueError: A number is not finite, or too far from 1 to be kept exactly.
+        ValueError: A number is not finite.
         TypeError: A value has no JSON form.
     """
     if isinstance(value, str):
@@ -52,8 +52,13 @@ def canonical(value: Any) -> str:
 
 
 def _number(exact: Decimal) -> str:
-    if not exact.is_finite() or (exact and abs(exact.adjusted()) > 40):
+    if not exact.is_finite():
         raise ValueError(f"not a number that can be kept: {exact}")
+    if exact and abs(exact.adjusted()) > 40:  # in full it might be as long as one likes
+        sign, digits, exponent = exact.as_tuple()
+        written = "".join(map(str, digits)).lstrip("0")
+        kept = written.rstrip("0")
+        return f"{'-' * sign}{kept}E{int(exponent) + len(written) - len(kept)}"
     text = format(exact, "f") if exact else "0"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -81,7 +86,7 @@ class _Inexact(Exception):
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
-        if value == value.to_integral_value():
+        if value == value.to_integral_value() and value.adjusted() < 16:
             return int(value)
         if len(value.as_tuple().digits) > 15:  # a double's shortest text gives back 15 digits, always
             raise _Inexact

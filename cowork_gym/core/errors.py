@@ -15,6 +15,7 @@ from enum import StrEnum
 
 __all__ = [
     "Blame", "CoworkError", "ErrorKind", "Fault", "FaultRecord", "MissingExtra", "PackageError", "ToolError", "UserError", "nearest",
+    "told",
 ]
 
 
@@ -114,6 +115,14 @@ class FaultRecord:
     where: str
     """The tool, check or file in which it happened."""
     message: str
+
+
+def told(error: BaseException) -> str:
+    """An exception of somebody else's as text: its class and what it says, if it can say anything."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

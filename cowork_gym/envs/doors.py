@@ -1,5 +1,6 @@
 """The doors of a world: the direct call, which is the world itself, and its services' HTTP application in this process."""
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, MutableMapping
@@ -83,7 +84,7 @@ class AsgiDoor:
         self._transport = httpx.ASGITransport(application)
         self._portal: BlockingPortal | None = None
         self._end: Callable[[], object] = ExitStack().close
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
 
     def call(self, tool: str, arguments: Mapping[str, Any], dispatch: str | None = None) -> Outcome:
         """Call a tool; see `World.call`.
@@ -96,7 +97,7 @@ class AsgiDoor:
         except ToolError as error:
             return Outcome(error.kind.status, encode(error.outcome()), error.outcome(), None)
         headers = {} if dispatch is None else {self._http.DISPATCH: quote(dispatch, errors="surrogatepass")}
-        portal = self._portal or self._start()
+        portal = self._portal if self._portal is not None and self._process == os.getpid() else self._start()
         return self._outcome(portal.call(self._post, f"/episodes/{self._token}/{path}", headers, body))
 
     def _request(self, tool: str, arguments: Mapping[str, Any], dispatch: str | None) -> tuple[str, str]:
@@ -121,6 +122,8 @@ class AsgiDoor:
     def _start(self) -> "BlockingPortal":
         from anyio.from_thread import start_blocking_portal
 
+        if self._process != os.getpid():  # a fork has none of its parent's threads, and perhaps a lock that one of them held
+            self._lock, self._process, self._portal = threading.Lock(), os.getpid(), None
         with self._lock:
             if self._portal is None:
                 stack = ExitStack()

@@ -14,7 +14,7 @@ from numpy.random import PCG64, Generator
 
 from cowork_gym.core.canonical import encode
 from cowork_gym.core.episode import Dispatch, Ending, Episode, Turn
-from cowork_gym.core.errors import Blame, ErrorKind, Fault, FaultRecord, ToolError, UserError, nearest
+from cowork_gym.core.errors import Blame, ErrorKind, Fault, FaultRecord, ToolError, UserError, nearest, told
 from cowork_gym.core.messages import Message
 from cowork_gym.core.task import Task
 from cowork_gym.envs.doors import open_door
@@ -138,7 +138,12 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         except ToolError as error:
             turn = Turn(index, None, (_error(error),), invalid=str(error), raw=as_text(action), tokens=tokens)
         else:
-            fault = self._dispatch(message)
+            try:
+                fault = self._dispatch(message)
+            except BaseException:  # an interrupt: what was executed until then belongs to the record
+                done = tuple(dispatcher.done)
+                self.progress = self.progress.after(Turn(index, recordable(message), (), done, tokens=tokens), self.task.budgets, self._seconds)
+                raise
             results = [Message("tool", one.result, (), call.id, call.name) for call, one in zip(message.tool_calls, dispatcher.done, strict=False)]
             turn = Turn(index, recordable(message), tuple(results), tuple(dispatcher.done), tokens=tokens)
         self.progress = self.progress.after(turn, self.task.budgets, self._seconds)
@@ -169,11 +174,13 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         """Seal the record, then grade it."""
         try:
             episode = self._sealed()
+            graded = episode.with_grade(grade_episode(self.task, self.blueprint, episode, self._reward))
         except Exception as error:  # a handler stored what cannot be read or hashed
-            fault = FaultRecord(Blame.ENVIRONMENT, "seal", f"{type(error).__name__}: {error}")
+            fault = FaultRecord(Blame.ENVIRONMENT, "seal", told(error))
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault)
             episode = self._sealed(readable=False)
-        self.progress = replace(self.progress, record=episode.with_grade(grade_episode(self.task, self.blueprint, episode, self._reward)))
+            graded = episode.with_grade(grade_episode(self.task, self.blueprint, episode, self._reward))
+        self.progress = replace(self.progress, record=graded)
 
     def _sealed(self, *, readable: bool = True) -> Episode:
         """The record as it stands; without its last state where that cannot be read."""
@@ -218,7 +225,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
     def snapshot(self) -> Checkpoint:
         """This moment: world, progress, and what later resets follow from."""
         generator = None if self._np_random is None else self._np_random.bit_generator.state
-        return Checkpoint(self.world.snapshot(), self.progress, self.agent, self._seconds, generator)
+        return Checkpoint(self.task.release_id, self.world.snapshot(), self.progress, self.agent, self._seconds, generator)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go back (or over) to a moment of this task.
@@ -228,6 +235,8 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         """
         if not isinstance(checkpoint, Checkpoint):
             raise UserError(f"restore takes what snapshot gave, a Checkpoint, not {type(checkpoint).__name__}")
+        if checkpoint.release_id != self.task.release_id:
+            raise UserError(f"the checkpoint is of {checkpoint.release_id}, the task is {self.task.release_id}")
         self.world.restore(checkpoint.world)
         self.progress, self.agent, self._started = checkpoint.progress, checkpoint.agent, time.monotonic() - checkpoint.seconds
         self._dispatcher = Dispatcher(self._caller, self.progress.turns)

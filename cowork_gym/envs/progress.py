@@ -63,6 +63,8 @@ class Progress:
 class Checkpoint:
     """An environment at one moment."""
 
+    release_id: str
+    """Of the task."""
     world: Snapshot
     """Its seed included."""
     progress: Progress

@@ -11,7 +11,7 @@ from typing import Any
 
 import gymnasium
 
-from cowork_gym.core.errors import UserError, nearest
+from cowork_gym.core.errors import UserError, nearest, told
 from cowork_gym.core.task import Task
 from cowork_gym.envs.blueprint import Blueprint
 from cowork_gym.envs.packages import blueprint_of
@@ -84,7 +84,10 @@ class Registry:
             raise UserError("; ".join(problems))
 
     def _add(self, service: type[Service]) -> None:
-        self._services[_new_name(service, self._found())] = service
+        name, known = _new_name(service, self._found()), self._services.get(service.name, service)
+        if (known.__module__, known.__qualname__) != (service.__module__, service.__qualname__):  # the same once more: a notebook cell run twice
+            raise UserError(f"there is a service {name!r} already, {known.__module__}.{known.__qualname__}; give yours another name")
+        self._services[name] = service
 
     def tasks(self) -> Mapping[str, Path]:
         """The task packages by environment id, sorted."""
@@ -225,7 +228,7 @@ def _new_name(service: Any, known: Mapping[str, type[Service]]) -> str:
 
 
 def _warn(group: str, name: str, error: BaseException) -> None:
-    message = f"the entry point {name!r} of {group} cannot be loaded: {type(error).__name__}: {error}"
+    message = f"the entry point {name!r} of {group} cannot be loaded: {told(error)}"
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 

@@ -1,13 +1,13 @@
 """One turn: from whatever an agent sent to a message that is safe to record, and from its calls to their results."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from cowork_gym.core.canonical import MAX_SIZE, check_id, check_value, encode, plain
 from cowork_gym.core.episode import Dispatch, Turn
 from cowork_gym.core.errors import ErrorKind, ToolError
-from cowork_gym.core.ledger import Effect, Ledger
+from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.messages import InvalidAction, Message, ToolCall
 from cowork_gym.envs.world import Outcome
 
@@ -78,9 +78,9 @@ class Dispatcher:
     """Runs the calls of an episode's messages, each under an id of its own.
 
     A call's id is its dispatch id where that is free. An id comes again for two reasons: servers number calls anew in each
-    message, which means a new call, or a call is sent a second time because its answer was lost. The same call under the same id is
-    such a retry if it writes, or if it stood in this message or the last one: an older answer to a reading call would be stale.
-    A retry returns the recorded result and executes nothing.
+    message, which means a new call, or a message is sent a second time because its answer was lost. The same call under the same id
+    is such a retry if it was answered, stood in the last message (or just before, in this one), and nothing else was executed
+    since. A retry returns the recorded result and executes nothing.
 
     Args:
         caller: The way into the world.
@@ -89,23 +89,23 @@ class Dispatcher:
 
     def __init__(self, caller: Caller, turns: Sequence[Turn] = ()) -> None:
         self._caller = caller
-        self._taken = {one.id for turn in turns for one in turn.dispatches}
-        self._recent: set[str] = set()
-        self._by_call: dict[str, list[Dispatch]] = defaultdict(list)
-        for turn in turns:
-            for call, one in zip(turn.action.tool_calls if turn.action else (), turn.dispatches, strict=False):
-                self._by_call[call.id or ""].append(one)
-        self.done: list[Dispatch] = [*turns[-1].dispatches] if turns else []
+        self._uses = Counter(one.id for turn in turns for one in turn.dispatches)
+        self._recent: dict[str, Dispatch] = {}
+        self._wires: list[str] = []
+        self.done: list[Dispatch] = []
         """What the message's calls came to."""
+        if turns:
+            self._wires = [call.id or "" for call in (turns[-1].action.tool_calls if turns[-1].action else ())]
+            self.done = [*turns[-1].dispatches]
 
     @property
     def taken(self) -> Set[str]:
         """The dispatch ids so far."""
-        return self._taken
+        return self._uses.keys()
 
     def begin(self) -> None:
         """A new message begins."""
-        self._recent, self.done = {one.id for one in self.done}, []
+        self._recent, self._wires, self.done = dict(zip(self._wires, self.done, strict=False)), [], []
 
     def run(self, call: ToolCall, ledger: Ledger) -> None:
         """Run one call.
@@ -118,7 +118,7 @@ class Dispatcher:
             if isinstance(call.arguments, str) and len(call.arguments) > MAX_SIZE:
                 raise ToolError(f"{call.name}: the arguments are too large: more than {MAX_SIZE} characters")
             arguments = call.decoded()
-            if wire in self._by_call:
+            if wire in self._recent:
                 arguments = plain(arguments, what=f"{call.name}: the arguments")  # they are compared before the world has checked them
         except ToolError as error:
             self.refuse(call, error)
@@ -133,22 +133,23 @@ class Dispatcher:
         self._keep(wire, Dispatch(self._free(wire), call.name, error.kind.status, encode(error.outcome())))
 
     def _keep(self, wire: str, dispatch: Dispatch) -> None:
+        if not dispatch.replayed:
+            self._uses[dispatch.id] += 1
+            if dispatch.sequence is not None:
+                self._recent = {}
+        self._recent[wire] = dispatch
+        self._wires.append(wire)
         self.done.append(dispatch)
-        self._taken.add(dispatch.id)
-        self._recent.add(dispatch.id)
-        self._by_call[wire].append(dispatch)
 
     def _retried(self, wire: str, tool: str, arguments: Mapping[str, Any], ledger: Ledger) -> str | None:
         """The dispatch id of the call that this one repeats, if it does."""
-        for one in reversed(self._by_call.get(wire, ())):
-            link = ledger.find(one.id) if one.tool == tool and one.sequence is not None else None
-            if link is not None and (one.id in self._recent or link.entry().effect is Effect.WRITE) and link.repeats(tool, arguments):
-                return one.id
-        return None
+        one = self._recent.get(wire)
+        link = ledger.find(one.id) if one is not None and one.tool == tool and one.sequence is not None else None
+        return link.dispatch if link is not None and link.repeats(tool, arguments) and not link.entry().failed else None
 
     def _free(self, wire: str) -> str:
-        key, again = wire, 1
-        while key in self._taken:
-            again += 1
-            key = f"{wire}~{again}"
+        key = wire
+        while key in self._uses:
+            self._uses[wire] += 1  # so that the next one need not begin anew
+            key = f"{wire}~{self._uses[wire]}"
         return key

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from cowork_gym.core.canonical import check_id, encode, plain
-from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, UserError, nearest
+from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, UserError, nearest, told
 from cowork_gym.core.ledger import Ledger, Link
 from cowork_gym.core.snapshot import Changes, Snapshot
 from cowork_gym.envs.blueprint import Blueprint, Permitted, Records
@@ -217,8 +217,10 @@ class World:
                     ledger, outcome = self._logged(call, value, audit=tool.audit, record=store.audited)  # what cannot be recorded is not done
             except ToolError as error:
                 ledger, outcome = self._logged(call, error.outcome(), refusal=error.kind)
-        except (Exception, SystemExit, GeneratorExit) as error:  # whatever a handler does, the process that it runs in goes on
-            raise Fault(Blame.ENVIRONMENT, tool.name, f"{type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a handler does, SystemExit included, the process that it runs in goes on
+            raise Fault(Blame.ENVIRONMENT, tool.name, told(error)) from error
         self._ledger = ledger
         self._dispatches.add(dispatch)
         return outcome

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from cowork_gym.core.episode import Episode, Turn
-from cowork_gym.core.errors import Blame, Fault, UserError
+from cowork_gym.core.errors import Blame, Fault, UserError, told
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.progress import Checkpoint
 from cowork_gym.harness.policies.policy import Policy
@@ -69,4 +69,4 @@ def _blame(policy: Policy) -> Iterator[None]:
         raise
     except Exception as error:
         _LOG.exception("the policy %s failed", policy.name)
-        raise Fault(Blame.HARNESS, policy.name, f"{type(error).__name__}: {error}"[:300]) from error
+        raise Fault(Blame.HARNESS, policy.name, told(error)[:300]) from error

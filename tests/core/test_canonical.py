@@ -57,7 +57,7 @@ def test_canonical_text_is_json_with_sorted_keys_and_stable(value):
     assert canonical(json.loads(encode(value), parse_float=Decimal)) == text
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, Decimal("NaN"), Decimal("Infinity"), 1e300, Decimal("1E+50"), 1e-300])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, Decimal("NaN"), Decimal("Infinity")])
 def test_numbers_that_cannot_be_kept(bad):
     with pytest.raises(ValueError, match="not a number that can be kept"):
         canonical([bad])

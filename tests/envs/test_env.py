@@ -10,6 +10,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import cowork_gym
+from cowork_gym.core.canonical import decode
 from cowork_gym.core.episode import Ending
 from cowork_gym.core.errors import PackageError, UserError
 from cowork_gym.core.messages import Message, ToolCall, call, final, message
@@ -162,21 +163,38 @@ def test_budgets_of_tokens_and_seconds_truncate() -> None:
     assert (env.step(call("helpdesk_list_tickets"))[3], env.progress.ending) == (True, Ending.SECONDS)
 
 
-def test_a_call_that_comes_again_under_its_id_is_executed_once(env: CoworkEnv) -> None:
-    update = {"ticket_id": "INC-3307", "priority": "low"}
-    first = env.step(message(None, ToolCall("helpdesk_update_ticket", update, id="u1")))[0]
-    env.step(message(None, ToolCall("helpdesk_update_ticket", {"ticket_id": "INC-3307", "priority": "high"}, id="u2")))
-    again, *_, info = env.step(message(None, ToolCall("helpdesk_update_ticket", {"priority": "low", "ticket_id": "INC-3307"}, id="u1")))
-    assert again == first
-    assert (info["dispatches"][0].replayed, info["dispatches"][0].sequence, len(env.world.ledger)) == (True, 1, 2)
-    assert env.world.rows("helpdesk.tickets")["INC-3307"]["priority"] == "high"
+def test_a_message_that_comes_again_is_executed_once(env: CoworkEnv) -> None:
+    def sent(*names: str) -> Message:
+        low = {"ticket_id": "INC-3307", "priority": "low"}
+        tags = {"tags": ["a"], "ticket_id": "INC-3307"}
+        return message(None, *[ToolCall("helpdesk_update_ticket", {"low": low, "tags": tags}[name], id=name) for name in names])
+
+    first = env.step(sent("low", "tags"))[0]
+    for _ in range(2):
+        again, *_, info = env.step(sent("low", "tags"))
+        assert again == first
+        assert [(one.replayed, one.sequence) for one in info["dispatches"]] == [(True, 1), (True, 2)]
+    *_, info = env.step(sent("tags", "tags", "low"))
+    assert [one.replayed for one in info["dispatches"]] == [True, True, True]
+    assert len(env.world.ledger) == 2
+
+
+def test_a_call_that_comes_again_after_another_is_a_new_one(env: CoworkEnv) -> None:
+    for priority in ("low", "high", "low"):
+        env.step(message(None, ToolCall("helpdesk_update_ticket", {"ticket_id": "INC-3307", "priority": priority}, id=priority)))
+    assert env.world.rows("helpdesk.tickets")["INC-3307"]["priority"] == "low"
+    read = message(None, ToolCall("helpdesk_get_ticket", {"ticket_id": "INC-3307"}, id="call_1"))
+    change = ToolCall("helpdesk_update_ticket", {"ticket_id": "INC-3307", "priority": "critical"}, id="call_0")
+    env.step(message(None, ToolCall("helpdesk_list_tickets", {}, id="call_0"), read))
+    observation = env.step(message(None, change, read))[0]
+    assert decode(observation[1].content)["priority"] == "critical"
 
 
 def test_an_id_that_is_used_for_another_call_is_a_new_call(env: CoworkEnv) -> None:
     for priority in ("low", "high", "low"):
         observation, *_, info = env.step(message(None, ToolCall("helpdesk_update_ticket", {"ticket_id": "INC-3307", "priority": priority}, id="0")))
         assert (observation[0].tool_call_id, info["dispatches"][0].status) == ("0", 200)
-    assert [(one.dispatch, one.arguments["priority"]) for one in env.world.ledger] == [("0", "low"), ("0~2", "high")]
+    assert [(one.dispatch, one.arguments["priority"]) for one in env.world.ledger] == [("0", "low"), ("0~2", "high"), ("0~3", "low")]
 
 
 def test_evidence_in_between_is_not_that_of_the_end(env: CoworkEnv) -> None:

@@ -2,15 +2,18 @@
 
 import copy
 import pickle
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from cowork_gym.core.canonical import decode
+from cowork_gym.core.canonical import canonical, decode, encode
 from cowork_gym.core.episode import Ending
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.messages import InvalidAction, Message, ToolCall, call, final, message
 from cowork_gym.core.record import read_episode, seal, write_episode
+from cowork_gym.core.task import Budgets
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.evidence import grade_episode
 from cowork_gym.envs.world import World
@@ -80,7 +83,6 @@ def test_what_was_sent_cannot_be_changed_afterwards(env):
     env.step(_named("helpdesk_update_ticket", "u", **arguments))
     sealed = seal(env.episode())
     arguments["tags"].append("b")
-    env.progress.turns[0].action.tool_calls[0]
     assert seal(env.episode()) == sealed
 
 
@@ -99,8 +101,10 @@ def test_a_closed_world_has_kept_its_state(env):
 def test_snapshots_of_other_tasks_are_refused(env):
     other = CoworkEnv("M133")
     other.reset(seed=0)
-    with pytest.raises(UserError, match="another blueprint"):
+    with pytest.raises(UserError, match="the checkpoint is of M133"):
         env.restore(other.snapshot())
+    with pytest.raises(UserError, match="another blueprint"):
+        env.world.restore(other.world.snapshot())
     with pytest.raises(UserError, match="another blueprint"):
         World(env.blueprint, snapshot=other.world.snapshot())
 
@@ -150,3 +154,34 @@ def test_calls_over_the_budget_are_no_errors(env):
     *_, info = env.step(message(None, *[call("crm_list_customers")] * (left + 3)))
     assert [one.status for one in info["dispatches"]][-3:] == [410] * 3
     assert info["grade"].robustness == 1.0
+
+
+def test_a_refusal_is_no_recorded_result(env):
+    missing = _named("helpdesk_get_ticket", "x", ticket_id="TCK-0")
+    assert [env.step(missing)[4]["dispatches"][0].replayed for _ in range(3)] == [False] * 3
+
+
+def test_thousands_of_calls_under_one_id_take_their_turn(env):
+    env.task = replace(env.task, budgets=Budgets(calls=20_000))
+    *_, info = env.step(message(None, *[ToolCall("nope", {}, "a")] * 20_000))
+    assert len({one.id for one in info["dispatches"]}) == 20_000
+
+
+def test_an_interrupt_in_mid_message_leaves_a_record_that_holds(env, monkeypatch):
+    handler = env.blueprint.tools["crm_get_customer"].tool
+    monkeypatch.setattr(handler, "function", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        env.step(message(None, call("crm_list_customers"), call("crm_get_customer", customer_id="CUS-1012")))
+    episode = env.finish()
+    assert (episode.fault, episode.grade.fault, episode.grade.completion, len(episode.ledger)) == (None, None, 0.08, 1)
+
+
+def test_a_checkpoint_of_another_release_is_refused(env):
+    with pytest.raises(UserError, match="the checkpoint is of"):
+        env.restore(replace(env.snapshot(), release_id="Other@0:0"))
+
+
+def test_numbers_far_from_one_have_one_spelling():
+    assert canonical(1e300) == canonical(Decimal("1.0e300")) == "1E300"
+    assert canonical(-2.5e-50) == canonical(Decimal("-0.25e-49")) == "-25E-51"
+    assert all(encode(decode(encode(one))) == encode(one) for one in (1e-45, 1e300, 5e-324))
