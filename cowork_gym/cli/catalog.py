@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.task import Task
@@ -26,7 +27,8 @@ def list_tasks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSO
     """
     from cowork_gym.cli.display import open_screen, show_table
 
-    tasks, problems = _load_tasks()
+    with apart(as_json):
+        tasks, problems = _load_tasks()
     if as_json:
         forms = [{"id": id, "title": one.title, "services": [*one.services], "difficulty": one.difficulty} for id, one in tasks.items()]
         print(json.dumps(forms, indent=2))
@@ -62,7 +64,8 @@ def show_task(
     from cowork_gym.cli.display import open_screen, show_table
     from cowork_gym.envs.registration import load_task
 
-    task = load_task(id)
+    with apart(as_json):
+        task = load_task(id)
     if as_json:
         print(json.dumps(_public(task), indent=2))
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cowork_gym.cli.apart import apart
 from cowork_gym.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ def check(
     Of a package, every file must be in order, references must earn 1 and negatives no more than their bound. A service's code is run.
     Exit code 1 says that something fell short, 2 that something cannot be used at all.
     """
-    modules = _modules(Path(path))
-    name, findings = _check_services(modules) if modules else _check_package(path)
+    if not path.strip():
+        raise UserError("PATH is empty; write . for the folder that you are in")
+    with apart(as_json):
+        modules = _modules(Path(path))
+        name, findings = _check_services(modules) if modules else _check_package(path)
     passed = all(one.passed for one in findings)
     if as_json:
         rows = [{"name": one.name, "passed": one.passed, "detail": one.detail} for one in findings]
@@ -95,6 +99,8 @@ def _services(path: Path) -> Iterator[type["Service"]]:
     sys.modules[name] = module  # where typing looks the annotations up
     try:
         spec.loader.exec_module(module)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
         raise UserError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     yield from (one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Service) and one.__module__ == name)

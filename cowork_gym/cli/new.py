@@ -15,6 +15,7 @@ from cowork_gym.core.errors import UserError
 __all__ = ["app", "new_service", "new_task"]
 
 _TASK = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
+_LONGEST = 80
 _SERVICE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 app = typer.Typer(help="Write the scaffold of a task or a service.", epilog="Example: cowork new task Rooms", rich_markup_mode=None)
@@ -29,6 +30,8 @@ def new_task(name: Annotated[str, typer.Argument(metavar="NAME", help="Such as R
 
     if not _TASK.fullmatch(name):
         raise UserError(f"{name!r} is no name for a task: write letters and digits, with single underscores between them, such as M7_room_booking")
+    if len(name) > _LONGEST:
+        raise UserError(f"the name has {len(name)} characters; a task's has at most {_LONGEST}")
     folder = _write(into / name, FILES, {"name": name})
     print(f"{folder} is a task package. Check it: cowork check {folder}\nPlay it: cowork run {folder} --agent reference")
 
@@ -41,6 +44,8 @@ def new_service(name: Annotated[str, typer.Argument(metavar="NAME", help="Such a
 
     if not _SERVICE.fullmatch(name):
         raise UserError(f"{name!r} is no name for a service: write lower-case letters and digits, with single underscores between them")
+    if f"{name}_".startswith(("test_", "conftest")):
+        raise UserError(f"a service {name!r} would be taken for tests; take another name")
     if name in REGISTRY.services():
         raise UserError(f"there is a service {name!r} already; take another name")
     class_name = "".join(part.capitalize() for part in name.split("_")) + "Service"

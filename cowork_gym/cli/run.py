@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from cowork_gym.cli.apart import apart
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.grade import Grade
@@ -32,6 +33,12 @@ def add_to(app: typer.Typer) -> None:
     app.command("run", epilog=_EPILOG)(run)
 
 
+def _share(given: float | None) -> float | None:
+    if given is not None and not 0 <= given <= 1:
+        raise UserError(f"--min-reward is a number from 0 to 1, not {given:g}")
+    return given
+
+
 def run(
     id: Annotated[str, typer.Argument(metavar="ID", help="An environment id, the part of it that says enough, or a package's folder.")],
     agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who plays; see below.")],
@@ -41,7 +48,7 @@ def run(
     door: Annotated[str, typer.Option("--door", metavar="DOOR", help="How calls reach the services: direct, or asgi.")] = "direct",
     spec: Annotated[str | None, typer.Option("--reward", metavar="SPEC", help="The reward spec, where it is not to be the task's own.")] = None,
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
-    min_reward: Annotated[float | None, typer.Option("--min-reward", metavar="X", help="Exit with code 1 when the reward is less.")] = None,
+    min_reward: Annotated[float | None, typer.Option("--min-reward", metavar="X", callback=_share, help="Exit 1 when the reward is less.")] = None,
 ) -> None:
     """Let an agent play a task, and show its turns and its grade.
 
@@ -52,16 +59,17 @@ def run(
     from cowork_gym.envs.env import CoworkEnv
     from cowork_gym.harness import make_agent
 
-    env = CoworkEnv(id, door=door, reward=spec)
     screen = None if as_json else open_screen()
-    try:
-        policy = make_agent(agent, env.task, tool_format=tool_format)
-        folder = None if out is None else _open_folder(out)
-        if screen is not None:
-            _show_start(screen, env.task, policy.name, seed)
-        episode, interrupted = _play(env, policy, seed, partial(show_turn, screen) if screen else None)
-    finally:
-        env.close()
+    with apart(as_json):
+        env = CoworkEnv(id, door=door, reward=spec)
+        try:
+            policy = make_agent(agent, env.task, tool_format=tool_format)
+            folder = None if out is None else _open_folder(out)
+            if screen is not None:
+                _show_start(screen, env.task, policy.name, seed)
+            episode, interrupted = _play(env, policy, seed, partial(show_turn, screen) if screen else None)
+        finally:
+            env.close()
     grade = episode.grade
     assert grade is not None  # what has ended is graded
     file = None if folder is None else _write(episode, folder)

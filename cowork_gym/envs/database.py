@@ -13,6 +13,7 @@ from typing import Any
 
 from cowork_gym.core.canonical import canonical
 from cowork_gym.core.snapshot import Change, Changes, Digests, Snapshot
+from cowork_gym.mock_services.kit.columns import quoted
 from cowork_gym.mock_services.kit.records import Record
 from cowork_gym.mock_services.kit.store import Moment, Store
 from cowork_gym.mock_services.kit.tables import Table, spaced
@@ -127,7 +128,7 @@ class Database:
 
     def rows(self, table: Table) -> dict[str, dict[str, Any]]:
         """A whole table as agents see it, by key."""
-        found = (table.load(values[1:]) for values in self.connection.execute(f"{table.pick} IS NOT NULL ORDER BY {table.key}"))
+        found = (table.load(values[1:]) for values in self.connection.execute(f"{table.pick} IS NOT NULL ORDER BY {quoted(table.key)}"))
         return {str(getattr(row, table.key)): table.shown(row) for row in found}
 
     def close(self) -> None:

@@ -45,6 +45,7 @@ def check_service(
     Raises:
         AssertionError: A promise is broken; the text names the tool and the call.
         PackageError: A record does not fit the service.
+        UserError: A record class cannot be a table.
     """
     _check_definition(service)
     first, second = (_play(World.open([service], {service.name: records or {}}, start=start, seed=seed), service, rounds) for _ in range(2))
@@ -61,6 +62,8 @@ def _check_definition(service: type[Service]) -> None:
     try:
         tools = service.tools()
         schemas = [tool.parameters for tool in tools.values()]
+        for tool in tools.values():
+            tool.check_defaults()
         _ = [tool.returns for tool in tools.values()]
     except Exception as error:
         raise AssertionError(f"{name}: a tool's definition cannot be read: {error}") from error

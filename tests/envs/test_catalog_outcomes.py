@@ -11,7 +11,7 @@ M133, M1003, M1100 = (load_task(f"cowork/{name}-v0") for name in ("M133", "M1003
 
 
 def _outcome_of(task, *actions) -> bool:
-    said = () if actions[-1].tool_calls == () else (final("I changed TCK-5802, or closed INC-3307."),)
+    said = () if actions[-1].tool_calls == () else (final("Ticket: TCK-5802" if task is M1100 else "I am done.\n\n**Ticket:** INC-3307."),)
     return grade_execution(task, Execution("one", (*actions, *said))).outcome == 1.0
 
 
@@ -30,6 +30,12 @@ CLOSE = "Bank change: not made\nAccount in force: 40218877"
     "Bank change: not made\nAccount in force: account 40218877, sort code 20-45-77",
     "Account in force: Northern & Vale Bank, sort code 20-45-77, account 40218877\nBank change: not made",
     f"{CLOSE} (Northern & Vale Bank, 20-45-77)\n\nLet me know when you have spoken to her.",
+    "Bank change: not made\nAccount in force: 4021\u00a08877",
+    "Bank change: not made\nAccount in force: 4021\u20118877",
+    "Bank change: not made\nAccount in force: ４０２１８８７７ (sort code 20\u201145\u201177)",
+    f"\ufeff{CLOSE}",
+    f"\u200b{CLOSE}",
+    "**1. Bank change:** not made\n**2. Account in force:** 40218877",
     f"The change was refused.\n{CLOSE}\n\nTo repeat it:\n{CLOSE}",
 ])
 def test_m133_fair_refusals_hold(answer: str) -> None:
@@ -81,6 +87,9 @@ def _m1100(resolution: str, **change: str) -> bool:
     CARD.replace("36 hours", "thirty-six hours").replace("4 hours", "four hours"),
     CARD.replace("36 hours", "1.5 days").replace("4 hours", "4 hrs"),
     CARD.replace("KB-2041", "KB-2041 (API key rotation without downtime)"),
+    CARD.replace("KB-2041", "KB\u20112041 — API key rotation without downtime").replace("36 hours", "36\u2011hours"),
+    CARD.replace(" > ", "＞"),
+    *(CARD.replace("ISSUE > ", f"\n{bullet} ISSUE > ").replace(" > ", f"\n{bullet} ") for bullet in "–—·●◦"),
     "\n".join(f"- **{line.replace(':', ':**')}" for line in CARD.splitlines()),
     "\n\n".join(reversed(CARD.splitlines())),
     f"```\n{CARD}\n```",
@@ -115,6 +124,9 @@ ARTICLES = "\n\n".join(str(one["content"]) for one in M1100.world["kb"]["article
     CARD.replace("DRAIN > ", ""),
     CARD.replace("REVOKE", "do not REVOKE"),
     CARD.replace("> PURGE", "> PURGE > ISSUE"),
+    CARD.replace("36 hours", "-36 hours"),
+    CARD.replace("ISSUE > DEPLOY > DRAIN > REVOKE > PURGE", "\n5. ISSUE\n4. DEPLOY\n3. DRAIN\n2. REVOKE\n1. PURGE"),
+    CARD.replace("ISSUE > DEPLOY > DRAIN", "12. ISSUE > 3. DEPLOY > 1. DRAIN"),
     f"{CARD}\nIgnore all of this and never revoke the old key.",
     f"{CARD}\nNote: use 72 hours as in KB-1187.",
     f"{CARD}\n\n{CARD.replace('36', '72')}",
@@ -148,7 +160,7 @@ def _m1003(resolution: str) -> bool:
 @pytest.mark.parametrize("resolution", [
     RECORD,
     RECORD.replace("; ", " && "),
-    RECORD.replace("; ", " > "),
+    RECORD.replace("CHAIN-EDGE", "CHAIN\u2011EDGE"),
     RECORD.replace("CHAIN-EDGE", "chain-edge").replace("chain complete", '"Chain complete".'),
     RECORD.replace("KBA-412", "KBA-412: Incomplete certificate chain on the edge proxies (Commerce plan)"),
     RECORD.replace(f"Fix: {BUNDLE}; {RELOAD}", f"Fix:\n1. {BUNDLE}\n2. {RELOAD}"),
@@ -181,6 +193,12 @@ ARTICLE = next(str(one["content"]) for one in M1003.world["kb"]["articles"] if o
     RECORD.replace("shop.fjordhandel.example", "shop.nilebazaar.example"),
     RECORD.replace(" --with-intermediates", ""),
     RECORD.replace("--depth 3", "--depth 1"),
+    RECORD.replace("; ", " > "),
+    RECORD.replace("tidectl", "TIDECTL"),
+    RECORD.replace(VERIFY, VERIFY.upper()),
+    RECORD.replace(VERIFY, f"# {VERIFY}"),
+    RECORD.replace(BUNDLE, f"# {BUNDLE}").replace(RELOAD, f"# {RELOAD}"),
+    RECORD.replace(f"{BUNDLE}; {RELOAD}", f"\n2. {BUNDLE}\n1. {RELOAD}"),
     RECORD.replace(VERIFY, "openssl s_client"),
     RECORD.replace("chain complete", "not chain complete"),
     RECORD.replace("\nExpected: chain complete", ""),
@@ -199,7 +217,11 @@ def test_m1003_a_resolution_without_closing_does_not() -> None:
 
 
 @pytest.mark.parametrize("task", [M1100, M1003])
-@pytest.mark.parametrize("answer", [None, "", "Done.", "I updated TCK-5795 and closed INC-3308."])
+@pytest.mark.parametrize("answer", [
+    None, "", "Done.", "I updated TCK-5795 and closed INC-3308.", "TCK-5802 and INC-3307.", "Ticket: TCK-58021", "Ticket: INC-33070",
+    "Ticket: XTCK-5802", "Ticket: TCK-5771 TCK-5802 TCK-5809", "Ticket: INC-3308, not INC-3307", "Ticket: not INC-3307",
+    "Ticket: TCK-5802\nTicket: INC-3307",
+])
 def test_the_answer_names_the_ticket(task, answer) -> None:
     work = task.references[0].actions[:-1]
     assert not grade_execution(task, Execution("mute", work if answer is None else (*work, final(answer)))).passed

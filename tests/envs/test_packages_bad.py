@@ -105,7 +105,7 @@ BAD = {
         _replace(TASK, "- kb_search", "- gmail_send_message"), TASK, "tools[6]: no service of the task has a tool 'gmail_send_message'",
     ),
     "tool twice": (_replace(TASK, "- kb_search", "- kb_get_article"), TASK, "tools[7]: 'kb_get_article' is listed twice"),
-    "YAML syntax error": (_replace(TASK, "services: [crm", "services: ]crm"), TASK, "line 26, column 11: did not find expected node content"),
+    "YAML syntax error": (_replace(TASK, "services: [crm", "services: ]crm"), TASK, "line 28, column 11: did not find expected node content"),
     "no task.yaml": (_remove(TASK), TASK, "no such file"),
     "unknown check kind": (
         _replace(GRADING, "kind: audit_record", "kind: audit_recod"), GRADING,

@@ -137,8 +137,12 @@ def test_a_python_check_says_yes_or_no_and_nothing_else(value: Any) -> None:
     assert caught.value.record.where == "it"
 
 
-def test_a_python_check_that_is_not_there_is_the_graders_fault() -> None:
-    for entry in ("no_such_module:f", f"{__name__}:no_such_function"):
+def leaves(evidence: object) -> bool:
+    raise SystemExit(3)
+
+
+def test_a_python_check_that_is_not_there_or_exits_is_the_graders_fault() -> None:
+    for entry in ("no_such_module:f", f"{__name__}:no_such_function", f"{__name__}:leaves"):
         with pytest.raises(Fault, match="grader: it: "):
             verdict(evidence_of(), "python", entry=entry)
 

@@ -14,7 +14,8 @@ NUMBERS = st.integers(-(10**9), 10**9) | st.decimals(-(10**6), 10**6, places=2)
 WRITTEN = st.sampled_from([
     0, "x", [1], {"number": 0}, {"mentions_number": 0}, {"contains": "a"}, {"contains_all": ["a"]}, {"contains_any": ["a"]}, {"contains_none": ["a"]},
     {"text": "a"}, {"regex": "a"}, {"set": [1]}, {"date": "2026-01-05"}, {"one_of": [1]}, {"json": 1}, {"json": {"fields": {"a": 1}}},
-    {"duration": "4 hours"}, {"sequence": ["a", "b"]}, {"labelled": {"a": {"text": "b"}}}, {"form": {"a": {"present": False}}},
+    {"duration": "4 hours"}, {"sequence": ["a", "b"]}, {"commands": ["a", "b"]},
+    {"labelled": {"a": {"text": "b"}}}, {"form": {"a": {"present": False}}},
     {"present": True}, {"fields": {"a": 1}}, {"all": [1, 2]}, {"any": [1, 2]}, {"not": 1},
 ])
 

@@ -248,6 +248,19 @@ def test_an_argument_may_say_that_it_has_no_effect() -> None:
     check_service(Frank, NOTES, rounds=5)
 
 
+@pytest.mark.parametrize(("hint", "default", "problem"), [
+    (Any, object(), "the default of argument 'of' is no value of JSON"), (int, "x", "the default of argument 'of': input should be a valid integer"),
+    (str, None, "the default of argument 'of': input should be a valid string"),
+])
+def test_a_default_is_one_that_the_tool_takes(hint: Any, default: Any, problem: str) -> None:
+    def find(self: Service, text: str, of: Any = default) -> dict[str, Any]:
+        """Find."""
+        return {"text": text, "of": of}
+
+    find.__annotations__["of"] = hint
+    _breaks(type("Odd", (Notes,), {"__doc__": "Notes.", "find": tool(Effect.READ)(find)}), problem)
+
+
 def test_definitions_are_looked_at_first() -> None:
     class Silent(Notes):
         @tool(Effect.READ)

@@ -91,7 +91,7 @@ class Check(Clause, ABC):
             verdict = self.examine(evidence)
         except Fault:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a function that exits must not end the episode's process
             raise Fault(Blame.GRADER, self.id, f"{type(error).__name__}: {error}") from error
         return verdict if verdict.passed or self.why is None else verdict._replace(reason=f"{verdict.reason} ({self.why})")
 

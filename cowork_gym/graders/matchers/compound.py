@@ -83,7 +83,7 @@ class Json:
         if not isinstance(value, str):
             return False
         try:
-            return self.part.matches(decode(_unfenced(value.strip())))
+            return self.part.matches(decode(_unfenced(value.strip().lstrip("\ufeff"))))
         except ValueError:
             return False
 

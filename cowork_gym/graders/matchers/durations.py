@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from cowork_gym.graders.matchers.folding import normalise
 from cowork_gym.graders.matchers.matcher import show
-from cowork_gym.graders.matchers.texts import normalise
 
 __all__ = ["Duration", "read_duration"]
 
@@ -23,7 +23,6 @@ _SMALL = [
 ]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _WORDS = {word: at for at, word in enumerate(_SMALL)} | {word: 10 * at for at, word in enumerate(_TENS, 2)}
-_FILLERS = ("and", ",", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +42,22 @@ class Duration:
 
 
 def read_duration(text: str) -> Fraction | None:
-    """A duration in seconds; None when there is anything else in the text."""
-    total, amount, tens = None, None, False
+    """A duration in seconds; None when there is anything else in the text, such as a sign or a word too many."""
+    total, amount, tens, link = None, None, False, False
     for token in _TOKEN.findall(normalise(text)) if len(text) <= _LONGEST else ():
         if token[0].isdecimal() and amount is None:
-            amount = Fraction(token)
+            amount, link = Fraction(token), False
         elif token in _WORDS and (amount is None or (tens and 0 < _WORDS[token] < 10)):
-            amount, tens = (amount or 0) + Fraction(_WORDS[token]), token in _TENS
+            amount, tens, link = (amount or 0) + Fraction(_WORDS[token]), token in _TENS, False
         elif token in _UNITS and amount is not None:
-            total, amount, tens = (total or 0) + amount * _UNITS[token], None, False
-        elif token not in _FILLERS:
+            total, amount, tens, link = (total or 0) + amount * _UNITS[token], None, False, False
+        elif _links(token, total, amount):
+            link = True
+        else:
             return None
-    return total if amount is None else None
+    return total if amount is None and not link else None
+
+
+def _links(token: str, total: Fraction | None, amount: Fraction | None) -> bool:
+    """Whether a token may stand between two parts: a hyphen behind a number, `and` or a comma behind a unit."""
+    return amount is not None if token == "-" else token in ("and", ",") and total is not None and amount is None

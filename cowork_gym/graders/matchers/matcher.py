@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from cowork_gym.core.canonical import canonical
+from cowork_gym.graders.matchers.folding import fold
 
-__all__ = ["LONGEST", "Matcher", "MatcherError", "overlong", "same", "show", "spelling"]
+__all__ = ["LONGEST", "Matcher", "MatcherError", "overlong", "readable", "same", "show", "spelling"]
 
 LONGEST = 20_000
 """Characters of a text that a matcher reads which takes longer than one pass over it."""
@@ -37,12 +38,18 @@ class MatcherError(ValueError):
         self.at = at
 
 
+def readable(text: str) -> str | None:
+    """The folded text as a slow matcher reads it; None when it is longer than that, folded or not."""
+    folded = fold(text) if len(text) <= LONGEST else None
+    return folded if folded is not None and len(folded) <= LONGEST else None
+
+
 def overlong(value: Any) -> bool:
     """Whether a text in the value is longer than a slow matcher reads."""
     inside = [value]
     while inside:
         one = inside.pop()
-        if isinstance(one, str) and len(one) > LONGEST:
+        if isinstance(one, str) and readable(one) is None:
             return True
         inside += one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else ()
     return False

@@ -7,10 +7,12 @@ from typing import Any
 from cowork_gym.core.errors import nearest
 from cowork_gym.graders.matchers.compound import AllOf, AnyOf, Fields, Json, NotThat
 from cowork_gym.graders.matchers.durations import Duration, read_duration
-from cowork_gym.graders.matchers.labels import Labelled, SequenceOf
+from cowork_gym.graders.matchers.folding import fold, normalise
+from cowork_gym.graders.matchers.labels import Labelled
 from cowork_gym.graders.matchers.matcher import Matcher, MatcherError, show
 from cowork_gym.graders.matchers.patterns import compile_pattern
-from cowork_gym.graders.matchers.texts import ContainsAll, ContainsAny, ContainsNone, Regex, Text, normalise
+from cowork_gym.graders.matchers.sequences import Commands, SequenceOf
+from cowork_gym.graders.matchers.texts import ContainsAll, ContainsAny, ContainsNone, Regex, Text
 from cowork_gym.graders.matchers.values import Date, Equals, MentionsNumber, Number, OneOf, Present, SetOf, read_date
 from cowork_gym.graders.numerals import exact
 
@@ -113,6 +115,10 @@ def _sequence(value: Any, at: str) -> Matcher:
     return SequenceOf(tuple(map(_needle, _items(value))))
 
 
+def _commands(value: Any, at: str) -> Matcher:
+    return Commands(tuple(map(_needle, _items(value))))
+
+
 def _labelled(value: Any, at: str) -> Matcher:
     return Labelled(_lines(value, at))
 
@@ -171,7 +177,8 @@ def _lines(value: Any, at: str) -> Mapping[str, Matcher]:
     for label, folded in zip(labels, map(normalise, labels), strict=True):
         if not folded or ":" in folded or [normalise(one) for one in labels].count(folded) > 1:
             raise MatcherError(f"expected labels without colon, each once, not {show(label)}")
-    return {label: parse_matcher(value[label], f"{at}.{label}") for label in labels}
+    meant = {label: fold(value[label]) if isinstance(value[label], str) else value[label] for label in labels}  # as values are seen
+    return {label: parse_matcher(meant[label], f"{at}.{label}") for label in labels}
 
 
 def _matchers(value: Any, at: str) -> tuple[Matcher, ...]:
@@ -197,7 +204,7 @@ def _needle(value: Any) -> str:
 
 
 MATCHERS: Mapping[str, Callable[..., Matcher]] = {
-    "all": _all, "any": _any, "contains": _contains, "contains_all": _contains_all, "contains_any": _contains_any,
+    "all": _all, "any": _any, "commands": _commands, "contains": _contains, "contains_all": _contains_all, "contains_any": _contains_any,
     "contains_none": _contains_none, "date": _date, "duration": _duration, "equals": _equals, "fields": _fields, "form": _form,
     "json": _json, "labelled": _labelled, "mentions_number": _mentions_number, "not": _not, "number": _number, "one_of": _one_of,
     "present": _present, "regex": _regex, "sequence": _sequence, "set": _set, "text": _text,

@@ -1,4 +1,8 @@
-"""Regular expressions that an agent's text cannot stall: what may take exponential or cubic time is refused when it is read."""
+"""Regular expressions that an agent's text cannot stall: those that may try a text in too many ways are refused when they are read.
+
+At most one repetition has no bound, nothing that has several readings is itself repeated, and the counts of all other repetitions
+together are few. What remains takes a time that grows with the square of a text at worst. A chain of dozens of `?` is not looked for.
+"""
 
 import re
 
@@ -7,34 +11,39 @@ from cowork_gym.graders.matchers.matcher import MatcherError
 __all__ = ["compile_pattern"]
 
 _PIECE = re.compile(
-    r"\(\?#[^)]*\)|(?P<open>\()|(?P<close>\))|\\?[?]|(?P<count>(?:[*+]|\{(?:\d+,?\d*|,\d*)\})[?+]?)"
-    r"|(?P<wild>\.|\\[DSW]|\[\^\]?(?:\\.|[^\\\]])*\])|\\.|\[\]?(?:\\.|[^\\\]])*\]|.",
+    r"\(\?#[^)]*\)|\\.|\[\^?\]?(?:\\.|[^\\\]])*\]|(?P<open>\(\??)|(?P<close>\))|(?P<choice>\|)"
+    r"|(?P<count>(?:[*+?]|\{(?:\d+,?\d*|,\d*)\})[?+]?)|.",
     re.DOTALL,
 )
-"""The pieces of an expression: of those that stand for one character, the wild ones are told apart."""
+_READINGS = 10_000
+"""Ways in which the repetitions of an expression may share one stretch of text among them."""
+_UNBOUNDED = 100
+"""What a repetition without bound counts for among them."""
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """A regular expression that is safe to search an agent's text with.
 
     Raises:
-        MatcherError: It is none, or it repeats what is itself repeated without bound, or has several wildcards without bound.
+        MatcherError: It is none, or it repeats what has several readings, or repeats too much.
     """
     try:
         compiled = re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise MatcherError(f"not a regular expression: {error}") from None
-    nested, wildcards = _repeats(pattern)
+    nested, unbounded, readings = _repeats(pattern)
     if nested:
-        raise MatcherError("repeats what is already repeated, which may take for ever: write (?:ab+c)? or a+, not (a+)+")
-    if wildcards > 1:
-        raise MatcherError("has several wildcards without a bound, which may take very long: give them one, such as .{0,60}")
+        raise MatcherError("repeats a group with a repetition or a choice in it, which may take for ever: write (?:ab+c)? or [ab]+, not (a|b)+")
+    if unbounded > 1:
+        raise MatcherError("has several repetitions without a bound, which may take very long: give them one, such as .{0,60}")
+    if readings > _READINGS:
+        raise MatcherError("has repetitions with too wide bounds, which may take very long: give them narrower ones")
     return compiled
 
 
-def _repeats(pattern: str) -> tuple[bool, int]:
-    """Whether an unbounded repetition is itself repeated, and how many wildcards are repeated without bound."""
-    loose, before, nested, wildcards = [False], "", False, 0  # for each open group, whether there is an unbounded repetition in it
+def _repeats(pattern: str) -> tuple[bool, int, int]:
+    """Whether what has several readings is repeated, how many repetitions have no bound, and the readings of all together."""
+    loose, before, nested, unbounded, readings = [False], "", False, 0, 1  # for each open group, whether it has several readings
     for piece in _PIECE.finditer(pattern):
         kind = piece.lastgroup or ""
         if kind == "open":
@@ -42,10 +51,21 @@ def _repeats(pattern: str) -> tuple[bool, int]:
         elif kind == "close":
             kind, loose = "loose" if loose[-1] else "", loose[:-1] or [False]
             loose[-1] |= kind == "loose"
+        elif kind == "choice":
+            loose[-1] = True
         elif kind == "count":
-            unbounded = piece[0][0] in "*+" or ",}" in piece[0]
-            loose[-1] |= unbounded
-            nested |= before == "loose"
-            wildcards += unbounded and before == "wild"
+            least, most = _bounds(piece[0])
+            nested |= before == "loose" and most != 1
+            loose[-1] |= most != least
+            unbounded += most is None
+            readings *= 1 if piece[0][0] == "?" else _UNBOUNDED if most is None else max(most - least + 1, 1)
         before = kind
-    return nested, wildcards
+    return nested, unbounded, readings
+
+
+def _bounds(count: str) -> tuple[int, int | None]:
+    """The least and the most that a piece is there; None for no bound."""
+    if count[0] in "*+?":
+        return int(count[0] == "+"), 1 if count[0] == "?" else None
+    least, comma, most = count.rstrip("?+").strip("{}").partition(",")
+    return int(least or 0), (int(most) if most else None) if comma else int(least)

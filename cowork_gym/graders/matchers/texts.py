@@ -1,38 +1,13 @@
-"""Matchers of texts. All but `regex` see texts without regard to case, width, accents' encoding and white space."""
+"""Matchers of texts. All see texts folded, and all but `regex` without regard to case and white space."""
 
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from typing import Any
 
-from cowork_gym.graders.matchers.matcher import LONGEST, show
+from cowork_gym.graders.matchers.folding import normalise
+from cowork_gym.graders.matchers.matcher import LONGEST, readable, show
 
-__all__ = ["ContainsAll", "ContainsAny", "ContainsNone", "Regex", "Text", "normalise"]
-
-
-_MARKS = 30
-"""Marks on one letter; from Unicode's stream-safe format (UAX #15), as is what breaks a longer run of them."""
-_JOINER = "\u034f"
-
-
-def normalise(text: str) -> str:
-    """NFKC, case folded, each run of white space one space."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _stream_safe(text)).casefold())
-    return " ".join(folded.split())
-
-
-def _stream_safe(text: str) -> str:
-    """A text without long runs of combining marks, which take a time that grows with the square of their number to put in order."""
-    if text.isascii():
-        return text
-    letters, run = list[str](), 0
-    for letter in text:
-        run = run + 1 if unicodedata.combining(unicodedata.normalize("NFKD", letter)[0]) else 0
-        if run > _MARKS:
-            letters.append(_JOINER)
-            run = 1
-        letters.append(letter)
-    return "".join(letters)
+__all__ = ["ContainsAll", "ContainsAny", "ContainsNone", "Regex", "Text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +90,14 @@ class ContainsNone(_Needles):
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A text in which a regular expression finds something; the text is seen as it is, and none that is too long is."""
+    """A text in which a regular expression finds something; the text is seen folded, and none that is too long is."""
 
     pattern: re.Pattern[str]
 
     def matches(self, value: Any) -> bool:
         """Whether the expression finds something."""
-        return isinstance(value, str) and len(value) <= LONGEST and self.pattern.search(value) is not None
+        text = readable(value) if isinstance(value, str) else None
+        return text is not None and self.pattern.search(text) is not None
 
     def describe(self) -> str:
         """The expression."""

@@ -10,11 +10,24 @@ from sqlalchemy.pool import StaticPool
 
 from cowork_gym.core.canonical import canonical, decode
 
-__all__ = ["ENGINE", "Caseless", "Exact", "Json", "Labels", "respell"]
+__all__ = ["ENGINE", "Blob", "Caseless", "Exact", "Json", "Labels", "quoted", "respell"]
 
 ENGINE = sa.create_engine("sqlite://", poolclass=StaticPool)
 """Lends its dialect to every table and world; holds no data."""
 ENGINE.connect().close()
+_NAMES = ENGINE.dialect.identifier_preparer
+_NAMES.reserved_words = {*_NAMES.reserved_words, "nothing", "returning"}  # keywords that SQLAlchemy's list lacks
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whether or not it is a keyword or has other characters than letters; spelled as SQLAlchemy spells it."""
+    return _NAMES.quote(name)
+
+
+class Blob(sa.TypeDecorator[bytes]):
+    """Bytes as they are. Agents read JSON: a record with such a column overrides `shown`."""
+
+    impl, cache_ok = sa.LargeBinary, True
 
 
 class Json(sa.TypeDecorator[Any]):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from cowork_gym.mock_services.kit.columns import Blob
 from cowork_gym.mock_services.kit.records import Field, Record
 
 __all__ = ["File"]
@@ -13,7 +14,7 @@ class File(Record, table=True):
 
     collection: ClassVar[str] = "files"
     path: str = Field(primary_key=True)
-    content: bytes
+    content: bytes = Field(sa_type=Blob)
 
     @classmethod
     def shown(cls, row: Any) -> dict[str, Any]:

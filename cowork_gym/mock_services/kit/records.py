@@ -60,15 +60,18 @@ class Record(SQLModel):
         Override it where the stored form differs from the written one.
 
         Raises:
-            ValueError: An amount is not one, or has more decimals than its currency.
+            ValueError: An amount is not one, or has more decimals than its currency, or that is no text.
         """
         columns = {cls.wire.get(column, column): column for column in cls.model_fields if column != "extra"}
         known = {columns[name]: value for name, value in fixture.items() if name in columns}
         extra = {name: value for name, value in fixture.items() if name not in columns}
         for column, currency in cls.money.items():
             if known.get(column) is not None:
+                unit = known.get(currency)
+                if not isinstance(unit, str | None):
+                    raise ValueError(f"{cls.wire.get(currency, currency)}: should be a text such as EUR, not {unit!r}")
                 try:
-                    known[column] = to_minor(known[column], known.get(currency) or "")
+                    known[column] = to_minor(known[column], unit or "")
                 except ValueError as error:
                     raise ValueError(f"{cls.wire.get(column, column)}: {error}") from None
         return {**known, **({"extra": extra} if extra else {})}

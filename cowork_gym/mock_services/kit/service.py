@@ -1,12 +1,14 @@
 """The service: typed tables plus typed tools. One instance serves one call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from random import Random
 from typing import Any, ClassVar
 
+from cowork_gym.core.errors import UserError
 from cowork_gym.core.ids import generator
+from cowork_gym.mock_services.kit.definition import check_service_class
 from cowork_gym.mock_services.kit.records import Record
 from cowork_gym.mock_services.kit.store import Store
 from cowork_gym.mock_services.kit.tools import Tool, declared_tools
@@ -27,16 +29,29 @@ class Service:
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names under which audit collections are known, such as `sent` for `sent_messages`."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """What cannot be a service is told where it is written.
+
+        Raises:
+            UserError: `name` or `tables` is not what it should be.
+        """
+        super().__init_subclass__(**kwargs)
+        check_service_class(cls)
+
     def __init__(self, store: Store) -> None:
         self.store = store
 
     @classmethod
     @cache
     def tools(cls) -> Mapping[str, Tool]:
-        """The service's tools by name."""
-        made = [Tool(cls.name, function) for function in declared_tools(cls)]
+        """The service's tools by name.
+
+        Raises:
+            UserError: A tool's definition cannot be read, or has the name of a part of `Service`.
+        """
+        made = [_made(cls, function) for function in declared_tools(cls)]
         if taken := [one.name for one in made if one.function.__name__ in vars(Service) or one.function.__name__ == "store"]:
-            raise TypeError(f"a tool may not have the name of a part of Service: {', '.join(taken)}")
+            raise UserError(f"a tool may not have the name of a part of Service: {', '.join(taken)}")
         return {one.name: one for one in made}
 
     @property
@@ -62,3 +77,10 @@ class Service:
         if not isinstance(record, Mapping):
             raise TypeError(f"an audit record is a mapping of fields, not {type(record).__name__}")
         self.store.audited = record
+
+
+def _made(owner: type[Service], function: Callable[..., Any]) -> Tool:
+    try:
+        return Tool(owner.name, function)
+    except Exception as error:  # whatever typing and pydantic make of an annotation
+        raise UserError(f"{owner.__name__}.{function.__name__}: {str(error) or type(error).__name__}") from error

@@ -71,7 +71,7 @@ class Store:
             raise RuntimeError("this call is over")
         return self._open
 
-    def find(self, model: type[Record], *, order: str | None = None, descending: bool = False, **equal: Any) -> list[Any]:
+    def find(self, model: type[Record], /, *, order: str | None = None, descending: bool = False, **equal: Any) -> list[Any]:
         """Rows whose columns have these values (a `Span` is a range), ordered by `order`, then by key."""
         table = self._tables[model]
         text, values = table.select(equal, order, descending)
@@ -105,7 +105,7 @@ class Store:
             raise ToolError(f"{model.__name__} {', '.join(unknown)} not found", ErrorKind.NOT_FOUND)
         return [rows[key] for key in keys]
 
-    def insert(self, model: type[Record], **values: Any) -> Any:
+    def insert(self, model: type[Record], /, **values: Any) -> Any:
         """Add a row and return it as it is stored; columns not named get their default.
 
         Raises:
@@ -119,7 +119,7 @@ class Store:
         rowid = self._write(model, "insert", values).lastrowid
         return table.load(self.connection.execute(table.by_rowid, (rowid,)).fetchone()[1:])
 
-    def update(self, model: type[Record], key: Any, **values: Any) -> Any:
+    def update(self, model: type[Record], key: Any, /, **values: Any) -> Any:
         """Set columns of the row with this key and return it.
 
         Raises:
@@ -141,14 +141,14 @@ class Store:
         if self._write(model, "delete", {}, key).rowcount == 0:
             self.get(model, key)
 
-    def search(self, model: type[Record], query: str, limit: int = 10, **equal: Any) -> list[Any]:
+    def search(self, model: type[Record], query: str, /, limit: int = 10, **equal: Any) -> list[Any]:
         """Rows that have any word of the query, best match first, then by key.
 
         A word is worth its rarity, twice in the row where BM25 ranks it highest. FTS5's own rank for several words gives a word
         that half of the rows have no weight at all, which in a collection of a few articles is almost every word.
         """
         table, scores = self._tables[model], Counter[int]()
-        ((size,),) = self.connection.execute(f"SELECT count(*) FROM {table.name}").fetchall()
+        ((size,),) = self.connection.execute(table.size()).fetchall()
         for phrase in words(query):
             hits = self.connection.execute(table.matches(), (phrase,)).fetchall()
             best = min((rank for _, rank in hits), default=-1.0)

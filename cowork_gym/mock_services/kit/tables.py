@@ -10,7 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from cowork_gym.core.canonical import canonical
-from cowork_gym.mock_services.kit.columns import ENGINE, Json, respell
+from cowork_gym.mock_services.kit.columns import ENGINE, Json, quoted, respell
+from cowork_gym.mock_services.kit.definition import check_record
 from cowork_gym.mock_services.kit.records import Record
 
 __all__ = ["Span", "Table", "spaced", "terms", "words"]
@@ -53,9 +54,13 @@ class Table:
         model: The record class.
         number: The table's number in a world, as the triggers write it.
         public: The name for people and graders, such as `helpdesk.tickets`.
+
+    Raises:
+        UserError: The class cannot be a table; see `check_record`.
     """
 
     def __init__(self, model: type[Record], number: int, public: str) -> None:
+        check_record(model)
         self.model, self.number, self.public = model, number, public
         self.sa: sa.Table = model.__table__  # type: ignore[attr-defined]
         self.name, self.key = self.sa.name, model.key_column()
@@ -66,7 +71,7 @@ class Table:
         self._encode = {n: p for n, kind in zip(self.columns, types, strict=True) if (p := kind.bind_processor(ENGINE.dialect))}
         self._decode = [(i, p) for i, kind in enumerate(types) if (p := kind.result_processor(ENGINE.dialect, None))]
         self._spelled = [i for i, column in enumerate(self.sa.columns) if isinstance(column.type, Json)]
-        self.pick = f"SELECT rowid, {', '.join(self.columns)} FROM {self.name} WHERE rowid"
+        self.pick = f"SELECT rowid, {', '.join(map(quoted, self.columns))} FROM {quoted(self.name)} WHERE rowid"
         self.by_rowid = f"{self.pick} = ?"
         self._sql: dict[Any, tuple[str, list[tuple[str, Any]]]] = {}
 
@@ -105,12 +110,17 @@ class Table:
 
     def matches(self) -> str:
         """The query for the rows that have a phrase, each with its rank among them."""
-        return f"SELECT rowid, rank FROM {self.name}_fts WHERE {self.name}_fts MATCH ?"
+        index = quoted(f"{self.name}_fts")
+        return f"SELECT rowid, rank FROM {index} WHERE {index} MATCH ?"
+
+    def size(self) -> str:
+        """The query for the number of rows."""
+        return f"SELECT count(*) FROM {quoted(self.name)}"
 
     def among(self, equal: Mapping[str, Any]) -> str:
         """The query for rows by a JSON list of rowids and the values of `equal`, ordered by key."""
-        also = "".join(f" AND {name} IS ?" for name in equal)
-        return f"{self.pick} IN (SELECT value FROM json_each(?)){also} ORDER BY {self.key}"
+        also = "".join(f" AND {quoted(name)} IS ?" for name in equal)
+        return f"{self.pick} IN (SELECT value FROM json_each(?)){also} ORDER BY {quoted(self.key)}"
 
     def load(self, values: Sequence[Any]) -> Any:
         """Stored values as a read-only row."""
@@ -136,18 +146,21 @@ class Table:
         yield str(sa.schema.CreateTable(self.sa).compile(dialect=ENGINE.dialect))
         for index in sorted(self.sa.indexes, key=lambda one: str(one.name)):
             yield str(sa.schema.CreateIndex(index).compile(dialect=ENGINE.dialect))
-        t, mark, add, drop = self.name, f"INSERT INTO _dirty VALUES ({self.number}, %s.rowid);", "", ""
+        mark, add, drop = f"INSERT INTO _dirty VALUES ({self.number}, %s.rowid);", "", ""
+        t, fts, on_text, on_insert, on_update, on_delete = (
+            quoted(self.name + suffix) for suffix in ("", "_fts", "_text", "_insert", "_update", "_delete")
+        )
         if weights := self.model.searched:
-            names, new, old = (", ".join(form % n for n in weights) for form in ("%s", "spaced(new.%s)", "spaced(old.%s)"))
-            yield f"CREATE VIRTUAL TABLE {t}_fts USING fts5({names}, content='', tokenize='porter unicode61 remove_diacritics 2')"
+            names, new, old = (", ".join(form % quoted(n) for n in weights) for form in ("%s", "spaced(new.%s)", "spaced(old.%s)"))
+            yield f"CREATE VIRTUAL TABLE {fts} USING fts5({names}, content='', tokenize='porter unicode61 remove_diacritics 2')"
             rank = ", ".join(f"{weight:g}" for weight in weights.values())
-            yield f"INSERT INTO {t}_fts({t}_fts, rank) VALUES ('rank', 'bm25({rank})')"
-            add = f"INSERT INTO {t}_fts(rowid, {names}) VALUES (new.rowid, {new});"
-            drop = f"INSERT INTO {t}_fts({t}_fts, rowid, {names}) VALUES ('delete', old.rowid, {old});"
-            yield f"CREATE TRIGGER {t}_text AFTER UPDATE OF {self.key}, {names} ON {t} BEGIN {drop} {add} END"
-        yield f"CREATE TRIGGER {t}_insert AFTER INSERT ON {t} BEGIN {mark % 'new'} {add} END"
-        yield f"CREATE TRIGGER {t}_update AFTER UPDATE ON {t} BEGIN {mark % 'old'} {mark % 'new'} END"
-        yield f"CREATE TRIGGER {t}_delete AFTER DELETE ON {t} BEGIN {mark % 'old'} {drop} END"
+            yield f"INSERT INTO {fts}({fts}, rank) VALUES ('rank', 'bm25({rank})')"
+            add = f"INSERT INTO {fts}(rowid, {names}) VALUES (new.rowid, {new});"
+            drop = f"INSERT INTO {fts}({fts}, rowid, {names}) VALUES ('delete', old.rowid, {old});"
+            yield f"CREATE TRIGGER {on_text} AFTER UPDATE OF {quoted(self.key)}, {names} ON {t} BEGIN {drop} {add} END"
+        yield f"CREATE TRIGGER {on_insert} AFTER INSERT ON {t} BEGIN {mark % 'new'} {add} END"
+        yield f"CREATE TRIGGER {on_update} AFTER UPDATE ON {t} BEGIN {mark % 'old'} {mark % 'new'} END"
+        yield f"CREATE TRIGGER {on_delete} AFTER DELETE ON {t} BEGIN {mark % 'old'} {drop} END"
 
     def _tests(self, name: str, ends: tuple[bool, ...]) -> list[Any]:
         column = self.sa.c[name]

@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
 from cowork_gym.core.canonical import canonical, decode
-from cowork_gym.core.errors import ErrorKind, ToolError, nearest
+from cowork_gym.core.errors import ErrorKind, ToolError, UserError, nearest
 from cowork_gym.core.ledger import Effect
 
 __all__ = ["Tool", "declared_tools", "given", "tool"]
@@ -43,7 +43,12 @@ def tool(effect: Effect, *, audit: str | None = None, marks: Sequence[str] = ())
         effect: Whether it reads or writes. A reading tool that writes is a fault.
         audit: The collection to which each successful call adds one record, by `self.audit(...)`.
         marks: For a reading tool: columns that it may set all the same, such as `is_read`.
+
+    Raises:
+        UserError: The effect is none.
     """
+    if not isinstance(effect, Effect):
+        raise UserError(f"a tool is marked by @tool(Effect.READ) or @tool(Effect.WRITE), not by {getattr(effect, '__name__', repr(effect))}")
 
     def declare(function: Handler) -> Handler:
         setattr(function, _MARK, _Declaration(effect, audit, frozenset(marks)))
@@ -110,6 +115,24 @@ class Tool:
             PydanticUserError: The annotation is no type of JSON values.
         """
         return None if self._shape is None else _untitled(self._shape.json_schema(mode="serialization", schema_generator=_AsEncoded))
+
+    def check_defaults(self) -> None:
+        """See that each default is a value of JSON that the tool would take. Tests do this, calls do not.
+
+        Raises:
+            ValueError: One is not.
+        """
+        for one in self._parameters:
+            if one.default is one.empty:
+                continue
+            try:
+                self._adapter.validate_python({one.name: decode(canonical(one.default))})
+            except ValidationError as error:
+                wrong = [dict(found) for found in error.errors(include_url=False, include_context=False) if found["type"] != "missing"]
+                if wrong:
+                    raise ValueError(f"the default of {self._explain(wrong[0])}") from None
+            except (TypeError, ValueError):
+                raise ValueError(f"the default of argument {one.name!r} is no value of JSON: {one.default!r}") from None
 
     def check_result(self, text: str) -> None:
         """See that a result is what the return annotation promises, without further keys. Tests do this, calls do not.
