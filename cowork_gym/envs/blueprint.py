@@ -1,9 +1,10 @@
 """The blueprint of a world: its services, tables and first state. Built once, opened as often as one likes."""
 
 import sqlite3
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -46,6 +47,7 @@ class Blueprint:
     """The permitted tools, by name."""
     clock: Clock
     start: Snapshot
+    _readers: threading.local = field(default_factory=threading.local, init=False, repr=False, compare=False)
 
     @property
     def origin(self) -> str:
@@ -77,15 +79,19 @@ class Blueprint:
         snapshot = _fill(tables, _checked(services, records or {}), files or {}, clock)
         return cls(services, tables, permitted, clock, snapshot)
 
-    @cached_property
+    @property
     def reader(self) -> Database:
-        """The first state, open for reading."""
-        return Database(self.tables, self.start)
+        """The first state, open for reading; one for each thread, since worlds of one task may play in several."""
+        readers = self._readers
+        if not hasattr(readers, "database"):
+            readers.database = Database(self.tables, self.start)
+        database: Database = readers.database
+        return database
 
     @cached_property
     def start_rows(self) -> StartRows:
         """The first state's rows by table and key."""
-        return StartRows(self.reader)
+        return StartRows(self.tables.values(), lambda: self.reader)
 
     @cached_property
     def marks(self) -> frozenset[tuple[str, str]]:

@@ -6,7 +6,6 @@ a new one costs about as much as making SQLite read the schema again.
 
 import hashlib
 import sqlite3
-import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,7 +54,6 @@ class Database:
         self.tables, self._image, self._digests = tables, snapshot.image, snapshot.digests
         self.connection = connect(snapshot.image)
         self._saved = self.connection.total_changes
-        self._reading = threading.Lock()  # the first state of a task is read by all its worlds, each in a thread of its own perhaps
 
     @property
     def idle(self) -> bool:
@@ -91,29 +89,28 @@ class Database:
 
     def digests(self) -> Mapping[str, Digests]:
         """The hashes of all rows, brought up to date by reading only the rows that the triggers marked."""
-        with self._reading:
-            connection = self.connection
-            marked: dict[int, set[int]] = defaultdict(set)
-            for number, row in connection.execute("SELECT tab, row FROM _dirty").fetchall():
-                marked[number].add(row)
-            if not marked:
-                return self._digests
-            fresh = dict(self._digests)
-            for table in [one for one in self.tables.values() if one.number in marked]:
-                rows = {**fresh[table.name].rows}
-                for row in marked[table.number]:
-                    values = connection.execute(table.by_rowid, (row,)).fetchone()
-                    if values is None:
-                        rows.pop(row, None)
-                    else:
-                        rows[row] = table.digest(values[1:])
-                fresh[table.name] = Digests(rows, hashlib.sha256(b"".join(sorted(rows.values()))).hexdigest())
-            clean = connection.total_changes == self._saved
-            connection.execute("DELETE FROM _dirty")
-            if clean:  # the image keeps its marks: they cost a second look, no error
-                self._saved = connection.total_changes
-            self._digests = fresh
-            return fresh
+        connection = self.connection
+        marked: dict[int, set[int]] = defaultdict(set)
+        for number, row in connection.execute("SELECT tab, row FROM _dirty").fetchall():
+            marked[number].add(row)
+        if not marked:
+            return self._digests
+        fresh = dict(self._digests)
+        for table in [one for one in self.tables.values() if one.number in marked]:
+            rows = {**fresh[table.name].rows}
+            for row in marked[table.number]:
+                values = connection.execute(table.by_rowid, (row,)).fetchone()
+                if values is None:
+                    rows.pop(row, None)
+                else:
+                    rows[row] = table.digest(values[1:])
+            fresh[table.name] = Digests(rows, hashlib.sha256(b"".join(sorted(rows.values()))).hexdigest())
+        clean = connection.total_changes == self._saved
+        connection.execute("DELETE FROM _dirty")
+        if clean:  # the image keeps its marks: they cost a second look, no error
+            self._saved = connection.total_changes
+        self._digests = fresh
+        return fresh
 
     def image(self) -> bytes:
         """The database as bytes; the last ones again when nothing was written since."""
@@ -131,9 +128,7 @@ class Database:
 
     def rows(self, table: Table) -> dict[str, dict[str, Any]]:
         """A whole table as agents see it, by key."""
-        with self._reading:
-            stored = self.connection.execute(f"{table.pick} IS NOT NULL ORDER BY {quoted(table.key)}").fetchall()
-        found = (table.load(values[1:]) for values in stored)
+        found = (table.load(values[1:]) for values in self.connection.execute(f"{table.pick} IS NOT NULL ORDER BY {quoted(table.key)}"))
         return {str(getattr(row, table.key)): table.shown(row) for row in found}
 
     def close(self) -> None:

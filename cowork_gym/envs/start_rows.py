@@ -1,10 +1,11 @@
 """The rows of a world's first state, as agents and graders see them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from cowork_gym.envs.database import Database
+from cowork_gym.mock_services.kit.tables import Table
 
 __all__ = ["StartRows"]
 
@@ -13,17 +14,18 @@ class StartRows(Mapping[str, Mapping[str, Mapping[str, Any]]]):
     """Rows by table and key. A table is read when it is first asked for.
 
     Args:
-        reader: The first state, open for reading.
+        tables: The world's tables.
+        reader: Gives the first state, open for reading in this thread.
     """
 
-    def __init__(self, reader: Database) -> None:
+    def __init__(self, tables: Iterable[Table], reader: Callable[[], Database]) -> None:
         self._reader = reader
-        self._tables = {table.public: table for table in reader.tables.values()}
+        self._tables = {table.public: table for table in tables}
         self._read: dict[str, Mapping[str, Mapping[str, Any]]] = {}
 
     def __getitem__(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         if name not in self._read:
-            rows = self._reader.rows(self._tables[name])
+            rows = self._reader().rows(self._tables[name])
             self._read[name] = MappingProxyType({key: MappingProxyType(row) for key, row in rows.items()})  # shared by all episodes
         return self._read[name]
 
