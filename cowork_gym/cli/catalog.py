@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,24 +11,31 @@ from cowork_gym.cli.complaint import complain
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.task import Task
 
+if TYPE_CHECKING:
+    from cowork_gym.benchmarks.suite import Suite
+
 __all__ = ["add_to", "list_tasks", "show_task"]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verbs to the command."""
-    app.command("list", epilog="Example: cowork list --json")(list_tasks)
+    app.command("list", epilog="Example: cowork list --suite safety --json")(list_tasks)
     app.command("show", epilog="Example: cowork show M1100")(show_task)
 
 
-def list_tasks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False) -> None:
+def list_tasks(
+    suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", help="Only those of a suite: its name, or its file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
+) -> None:
     """List the tasks that can be played.
 
     Exit code 2 says that a package cannot be used; the others are listed all the same.
     """
+    from cowork_gym.benchmarks.suite import load_suite
     from cowork_gym.cli.display import open_screen, show_table
 
     with apart(as_json):
-        tasks, problems = _load_tasks()
+        tasks, problems = _load_tasks(None if suite is None else load_suite(suite))
     if as_json:
         forms = [{"id": id, "title": one.title, "services": [*one.services], "difficulty": one.difficulty} for id, one in tasks.items()]
         print(json.dumps(forms, indent=2))
@@ -41,17 +48,17 @@ def list_tasks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSO
         raise typer.Exit(2)
 
 
-def _load_tasks() -> tuple[dict[str, Task], list[str]]:
-    """The registered tasks that can be used, and what is wrong with the others."""
+def _load_tasks(suite: "Suite | None") -> tuple[dict[str, Task], list[str]]:
+    """The registered tasks that can be used, or those of a suite, and what is wrong with the others."""
     from cowork_gym.envs.registration import REGISTRY, load_task
 
     tasks, problems = {}, []
-    for id, folder in REGISTRY.tasks().items():
+    for id, folder in (REGISTRY.tasks() if suite is None else suite.candidates()).items():
         try:
             tasks[id] = load_task(folder)
         except (UserError, OSError) as error:
             problems.append(f"{id}: {error}")
-    return tasks, problems
+    return {id: task for id, task in tasks.items() if suite is None or suite.takes(task)}, problems
 
 
 def show_task(
@@ -63,17 +70,19 @@ def show_task(
 
     from cowork_gym.cli.display import open_screen, show_table
     from cowork_gym.envs.registration import load_task
+    from cowork_gym.synthesis.card import card
 
     with apart(as_json):
         task = load_task(id)
     if as_json:
-        print(json.dumps(_public(task), indent=2))
+        print(json.dumps(card(task), indent=2))
         return
     screen = open_screen()
     screen.print(Text(f"{task.id}: {task.title}", "bold"), soft_wrap=True)
     facts = {
         "release": task.release_id, "category": task.category, "difficulty": task.difficulty, "language": task.language,
-        "capabilities": ", ".join(task.capabilities), "services": ", ".join(task.services), "day": task.mock_today.isoformat(),
+        "capabilities": _graph(task), "topology": str(task.structure.topology), "deliverables": ", ".join(task.structure.deliverables),
+        "hazards": ", ".join(task.structure.hazards), "services": ", ".join(task.services), "day": task.mock_today.isoformat(),
         "budgets": ", ".join(f"{value} {name}" for name, value in asdict(task.budgets).items() if value is not None),
     }
     for name, value in facts.items():
@@ -82,14 +91,10 @@ def show_task(
     show_table(screen, ["tool", "what it does"], [[name, _description(task, name)] for name in task.tools])
 
 
-def _public(task: Task) -> dict[str, Any]:
-    """The public half as plain JSON values."""
-    return {
-        "id": task.id, "version": task.version, "release_id": task.release_id, "title": task.title, "category": task.category,
-        "difficulty": task.difficulty, "language": task.language, "capabilities": [*task.capabilities], "services": [*task.services],
-        "mock_today": task.mock_today.isoformat(), "budgets": asdict(task.budgets), "request": task.request,
-        "tools": [task.contracts[name] for name in task.tools],
-    }
+def _graph(task: Task) -> str:
+    """The capability graph on one line, each capability behind those that it builds on: `discover, extract < discover`."""
+    graph = task.structure.capabilities
+    return ", ".join(f"{name} < {' + '.join(before)}" if before else str(name) for name, before in graph.items())
 
 
 def _description(task: Task, tool: str) -> str:

@@ -48,6 +48,7 @@ def run(
     door: Annotated[str, typer.Option("--door", metavar="DOOR", help="How calls reach the services: direct, or asgi.")] = "direct",
     spec: Annotated[str | None, typer.Option("--reward", metavar="SPEC", help="The reward spec, where it is not to be the task's own.")] = None,
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
+    judge: Annotated[str | None, typer.Option("--judge", metavar="JUDGE", help="Who judges by rubrics: openai:MODEL@BASE_URL.")] = None,
     min_reward: Annotated[float | None, typer.Option("--min-reward", metavar="X", callback=_share, help="Exit 1 when the reward is less.")] = None,
 ) -> None:
     """Let an agent play a task, and show its turns and its grade.
@@ -56,12 +57,11 @@ def run(
     Ctrl-C stopped it, after which it is graded and kept as it stands.
     """
     from cowork_gym.cli.display import open_screen, show_turn
-    from cowork_gym.envs.env import CoworkEnv
     from cowork_gym.harness import make_agent
 
     screen = None if as_json else open_screen()
     with apart(as_json):
-        env = CoworkEnv(id, door=door, reward=spec)
+        env = _open_env(id, door, spec, judge)
         try:
             policy = make_agent(agent, env.task, tool_format=tool_format)
             folder = None if out is None else _open_folder(out)
@@ -79,6 +79,13 @@ def run(
         _show_end(screen, episode, grade, file)
     if interrupted or grade.reward is None or grade.reward < (min_reward or 0):
         raise typer.Exit(130 if interrupted else 1)
+
+
+def _open_env(id: str, door: str, spec: str | None, judge: str | None) -> "CoworkEnv":
+    from cowork_gym.envs.env import CoworkEnv
+    from cowork_gym.harness.judges import make_judge
+
+    return CoworkEnv(id, door=door, reward=spec, judge=None if judge is None else make_judge(judge))
 
 
 def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") -> tuple[Episode, bool]:

@@ -9,7 +9,7 @@ from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.messages import Message
 from cowork_gym.core.snapshot import Change
 
-__all__ = ["SCHEMA_VERSION", "Dispatch", "Ending", "Episode", "Turn"]
+__all__ = ["SCHEMA_VERSION", "Dispatch", "Ending", "Episode", "StageEnd", "Turn"]
 
 SCHEMA_VERSION = 0
 """Of an episode: one run of one segment."""
@@ -60,11 +60,29 @@ class Turn:
     """What the agent sent in place of a message, as text."""
     tokens: int = 0
     """Tokens that the policy produced for it."""
+    heard: tuple[str, ...] = ()
+    """Facts that the user's reply revealed, by id."""
 
     @property
     def said(self) -> Message:
         """The action as a message: what was no message is its text."""
         return self.action or Message("assistant", self.raw or "")
+
+
+@dataclass(frozen=True, slots=True)
+class StageEnd:
+    """How things stood when a part of a task was closed, just before the world moved on."""
+
+    turns: int
+    """Turns until then."""
+    entries: int
+    """Ledger entries until then."""
+    answer: str | None
+    """The message that closed it."""
+    changes: tuple[Change, ...]
+    """Every row that differed from the first state."""
+    fingerprint: str
+    """Of the state."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,8 @@ class Episode:
     """The final answer; None when the episode was cut off before one."""
     fault: FaultRecord | None = None
     grade: Grade | None = None
+    stages: tuple[StageEnd, ...] = ()
+    """The parts that were closed, except the last one, which the episode itself ends."""
 
     @property
     def dispatches(self) -> tuple[Dispatch, ...]:

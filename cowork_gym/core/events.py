@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 from cowork_gym.core.canonical import canonical, decode, exact
-from cowork_gym.core.episode import SCHEMA_VERSION, Dispatch, Ending, Episode, Turn
+from cowork_gym.core.episode import SCHEMA_VERSION, Dispatch, Ending, Episode, StageEnd, Turn
 from cowork_gym.core.errors import Blame, FaultRecord
-from cowork_gym.core.grade import CheckResult, Grade, Part
+from cowork_gym.core.grade import CheckResult, Grade, JudgeMark, Part
 from cowork_gym.core.ledger import Effect, Ledger
 from cowork_gym.core.messages import Message, Role, ToolCall
 from cowork_gym.core.snapshot import Change
@@ -28,20 +28,34 @@ def events_of(episode: Episode) -> Iterator[Event]:
         "event": "episode", "schema_version": SCHEMA_VERSION, "task": episode.task, "release_id": episode.release_id, "seed": episode.seed,
         "agent": episode.agent, "start": episode.start, "opening": [one.wire() for one in episode.opening],
     }
-    for turn in episode.turns:
-        yield {
-            "event": "turn", "index": turn.index, "action": turn.action.wire() if turn.action else None,
-            "observation": [one.wire() for one in turn.observation], "dispatches": [_fields(one) for one in turn.dispatches],
-            "invalid": turn.invalid, "raw": turn.raw, "tokens": turn.tokens,
-        }
+    yield from map(_turn_event, episode.turns)
     for link in reversed([*episode.ledger.links()]):
         yield {"event": "ledger", "body": link.body, "hash": link.hash}
-    for change in episode.changes:  # exact, as a reader will have them: a copy has the same seal
-        yield {"event": "change", "table": change.table, "key": change.key, "before": exact(change.before), "after": exact(change.after)}
+    for stage in episode.stages:
+        yield {
+            "event": "stage", "turns": stage.turns, "entries": stage.entries, "answer": stage.answer, "fingerprint": stage.fingerprint,
+            "changes": [_row(one) for one in stage.changes],
+        }
+    for change in episode.changes:
+        yield {"event": "change", **_row(change)}
     yield {
         "event": "end", "ending": episode.ending, "answer": episode.answer, "fault": asdict(episode.fault) if episode.fault else None,
         "fingerprint": episode.end, "ledger": episode.ledger.hash,
     }
+
+
+def _turn_event(turn: Turn) -> Event:
+    heard = {"heard": [*turn.heard]} if turn.heard else {}  # where no user answers, a turn has no such field
+    return {
+        "event": "turn", "index": turn.index, "action": turn.action.wire() if turn.action else None,
+        "observation": [one.wire() for one in turn.observation], "dispatches": [_fields(one) for one in turn.dispatches],
+        "invalid": turn.invalid, "raw": turn.raw, "tokens": turn.tokens, **heard,
+    }
+
+
+def _row(change: Change) -> Event:
+    """A change, exact, as a reader will have it: a copy has the same seal."""
+    return {"table": change.table, "key": change.key, "before": exact(change.before), "after": exact(change.after)}
 
 
 def grade_event(grade: Grade) -> Event:
@@ -57,12 +71,13 @@ def read_events(events: Sequence[Event]) -> Episode:
     """
     head = _take(events[0], event=str, schema_version=int, task=str, release_id=str, seed=int, agent=str, start=str, opening=list)
     end = _take(events[-1], event=str, ending=str, answer=str | None, fault=dict | None, fingerprint=str, ledger=str)
-    by: dict[str, list[Event]] = {"turn": [], "ledger": [], "change": []}
+    by: dict[str, list[Event]] = {"turn": [], "ledger": [], "change": [], "stage": []}
     for event in events[1:-1]:
         by.setdefault(event["event"], []).append(event)
     episode = Episode(
         task=head["task"], release_id=head["release_id"], seed=head["seed"], agent=head["agent"], start=head["start"],
         opening=_messages(head["opening"]), turns=tuple([_turn(one) for one in by["turn"]]), ledger=_ledger(by["ledger"], end["ledger"]),
+        stages=tuple([_stage(one) for one in by["stage"]]),
         changes=tuple([_change(one) for one in by["change"]]), end=end["fingerprint"], ending=Ending(end["ending"]), answer=end["answer"],
         fault=_fault(end["fault"]),
     )
@@ -129,11 +144,14 @@ def _call(form: Any) -> ToolCall:
 
 def _turn(event: Event) -> Turn:
     it = _take(
-        event, event=str, index=int, action=dict | None, observation=list, dispatches=list, invalid=str | None, raw=str | None, tokens=int,
+        event, ("heard",), event=str, index=int, action=dict | None, observation=list, dispatches=list, invalid=str | None, raw=str | None,
+        tokens=int, heard=list | None,
     )
+    if not all(isinstance(one, str) for one in it["heard"] or ()):
+        raise ValueError("what was heard is a list of texts")
     action = None if it["action"] is None else _message(it["action"])
     return Turn(it["index"], action, _messages(it["observation"]), tuple([_dispatch(one) for one in it["dispatches"]]), it["invalid"], it["raw"],
-                it["tokens"])
+                it["tokens"], tuple(it["heard"] or ()))
 
 
 def _dispatch(form: Any) -> Dispatch:
@@ -145,8 +163,8 @@ def _ledger(events: Sequence[Event], head: str) -> Ledger:
     links = [_take(one, event=str, body=str, hash=str) for one in events]
     for link in links:
         entry = _take(
-            decode(link["body"]), ("refusal",), sequence=int, time=str, dispatch=str, service=str, tool=str, effect=str, arguments=dict, status=int,
-            outcome=object, audit=str | None, record=dict | None, refusal=str | None,
+            decode(link["body"]), ("refusal", "actor"), sequence=int, time=str, dispatch=str, service=str, tool=str, effect=str, arguments=dict,
+            status=int, outcome=object, audit=str | None, record=dict | None, refusal=str | None, actor=str | None,
         )
         Effect(entry["effect"])
         canonical(entry)  # refuses numbers that are too large to be written out
@@ -154,6 +172,12 @@ def _ledger(events: Sequence[Event], head: str) -> Ledger:
     if [link.hash for link in ledger.links()] != [link["hash"] for link in reversed(links)] or ledger.hash != head or not ledger.verify():
         raise ValueError("the ledger's chain is broken")
     return ledger
+
+
+def _stage(event: Event) -> StageEnd:
+    it = _take(event, event=str, turns=int, entries=int, answer=str | None, fingerprint=str, changes=list)
+    changes = tuple([_change({"event": "change", **one}) for one in it["changes"] if isinstance(one, dict)])
+    return StageEnd(it["turns"], it["entries"], it["answer"], changes, it["fingerprint"])
 
 
 def _change(event: Event) -> Change:
@@ -170,10 +194,22 @@ def _fault(form: Any) -> FaultRecord | None:
 
 
 def _check(form: Any) -> CheckResult:
-    it = _take(form, id=str, kind=str, part=str, passed=bool, weight=object, reason=str, evidence=list)
+    it = _take(
+        form, ("judge",), id=str, kind=str, part=str, passed=bool, weight=object, reason=str, evidence=list, judge=dict | None,
+    )
     if not all(isinstance(one, str) for one in it["evidence"]):
         raise ValueError("evidence is a list of texts")
-    return CheckResult(**{**it, "part": Part(it["part"]), "weight": _share(it["weight"]), "evidence": tuple(it["evidence"])})
+    read = {"part": Part(it["part"]), "weight": _share(it["weight"]), "evidence": tuple(it["evidence"]), "judge": _mark(it["judge"])}
+    return CheckResult(**{**it, **read})
+
+
+def _mark(form: Any) -> JudgeMark | None:
+    if form is None:
+        return None
+    it = _take(form, model=str, prompt=str, question=str, levels=list)
+    if not all(type(one) is int for one in it["levels"]):
+        raise ValueError("levels are whole numbers")
+    return JudgeMark(**{**it, "levels": tuple(it["levels"])})
 
 
 def _share(value: Any) -> float:

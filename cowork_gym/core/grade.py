@@ -8,7 +8,7 @@ from typing import Any
 from cowork_gym.core.errors import FaultRecord
 from cowork_gym.core.html import table
 
-__all__ = ["PASS", "CheckResult", "Grade", "Part"]
+__all__ = ["PASS", "CheckResult", "Grade", "JudgeMark", "Part"]
 
 PASS = 0.75
 """The reward from which an episode counts as passed."""
@@ -28,6 +28,23 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeMark:
+    """Who judged a check, and by what."""
+
+    model: str
+    prompt: str
+    """The frozen prompt: its version, and the sha256 of its text."""
+    question: str
+    """sha256 of what was asked: prompt version, rubric, scale and subject."""
+    levels: tuple[int, ...]
+    """One for each vote, in order; their median counts."""
+
+    def __str__(self) -> str:
+        votes = ", ".join(map(str, self.levels))
+        return f"judged by {self.model} under {self.prompt.partition(' ')[0]}: level {votes}"
+
+
+@dataclass(frozen=True, slots=True)
 class CheckResult:
     """The verdict of one check."""
 
@@ -40,6 +57,13 @@ class CheckResult:
     """One sentence that a person can follow."""
     evidence: tuple[str, ...] = ()
     """What it rests on: `ledger:3`, `row:helpdesk.tickets/T-1`, `answer`, `file:report.csv`."""
+    judge: JudgeMark | None = None
+    """Where a judge was asked."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON values; `judge` is among them where one was asked."""
+        told = asdict(self)
+        return told if self.judge is not None else {name: value for name, value in told.items() if name != "judge"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +102,17 @@ class Grade:
 
     def to_dict(self) -> dict[str, Any]:
         """The grade as plain JSON values, `passed` included."""
-        return {**asdict(self), "passed": self.passed}
+        return {**asdict(self), "checks": tuple(one.to_dict() for one in self.checks), "passed": self.passed}
 
     def _repr_html_(self) -> str:
         head = f"{self.task}: reward {_number(self.reward)}, completion {_number(self.completion)}, " \
                f"safety {_number(self.safety)}, robustness {_number(self.robustness)}"
         if self.fault is not None:
             head += f"; fault ({self.fault.blame}): {self.fault.message}"
-        rows = [("✓" if one.passed else "✗", one.id, one.part, f"{one.weight:g}", one.reason) for one in self.checks]
+        rows = [
+            ("✓" if one.passed else "✗", one.id, one.part, f"{one.weight:g}", one.reason if one.judge is None else f"{one.reason}\n({one.judge})")
+            for one in self.checks
+        ]
         return table(("", "check", "part", "weight", "reason"), rows, head)
 
 

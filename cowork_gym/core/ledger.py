@@ -11,9 +11,14 @@ from functools import cached_property
 from typing import Any, overload
 
 from cowork_gym.core.canonical import canonical, decode, encode
+from cowork_gym.core.errors import ErrorKind
 from cowork_gym.core.html import shorten, table
 
-__all__ = ["Effect", "Entry", "Ledger", "Link"]
+__all__ = ["AGENT", "ENVIRONMENT", "Effect", "Entry", "Ledger", "Link"]
+
+AGENT = "agent"
+ENVIRONMENT = "environment"
+"""Who acts when the world moves on by itself."""
 
 
 class Effect(StrEnum):
@@ -48,11 +53,18 @@ class Entry:
     """The audit record."""
     refusal: str | None = None
     """Why the tool refused: the `ErrorKind`'s value; a record that was not found is a refusal too. None when it answered."""
+    actor: str = AGENT
+    """Who did it: `agent`, or `environment` for what happens between two parts of a task."""
 
     @property
     def failed(self) -> bool:
-        """Whether the tool refused."""
+        """Whether the tool refused, or its answer was lost."""
         return self.refusal is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether the call did its work. One that timed out may have done it, and then has its audit record."""
+        return self.refusal is None or (self.refusal == ErrorKind.TIMEOUT and self.record is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,9 +107,11 @@ class Ledger(Sequence[Entry]):
         Args:
             outcome: As in `Entry`.
             text: The outcome as `encode` writes it, where the caller has it already.
-            **fields: The others of `Entry` except `sequence`, which follows from the chain.
+            **fields: The others of `Entry` except `sequence`, which follows from the chain. The agent is not written out as the actor.
         """
         sequence = len(self) + 1
+        if fields.get("actor") == AGENT:
+            del fields["actor"]
         body = f'{encode({"sequence": sequence, **fields})[:-1]},"outcome":{encode(outcome) if text is None else text}}}'
         return Ledger(Link(self.head, sequence, fields["dispatch"], body, _seal(self.head, body)))
 
@@ -125,6 +139,19 @@ class Ledger(Sequence[Entry]):
     def entries(self) -> tuple[Entry, ...]:
         """All entries, first one first."""
         return tuple(link.entry() for link in reversed([*self.links()]))
+
+    def until(self, length: int) -> "Ledger":
+        """The ledger as it was when it had so many entries.
+
+        Raises:
+            ValueError: It never had as many.
+        """
+        if not 0 <= length <= len(self):
+            raise ValueError(f"the ledger has {len(self)} entries, not {length}")
+        link = self.head
+        while link is not None and link.sequence > length:
+            link = link.previous
+        return Ledger(link)
 
     def verify(self) -> bool:
         """Whether every link seals the one before it and sequences have no gap."""

@@ -1,8 +1,6 @@
 """The file of an episode: JSON lines, sealed with a sha256. Grades stand after the seal, each bound to it, so that one can be given again."""
 
 import hashlib
-import os
-import threading
 from itertools import zip_longest
 from pathlib import Path
 
@@ -10,6 +8,7 @@ from cowork_gym.core.canonical import decode, encode
 from cowork_gym.core.episode import SCHEMA_VERSION, Episode
 from cowork_gym.core.errors import PackageError, UserError
 from cowork_gym.core.events import Event, events_of, grade_event, read_events, read_grade
+from cowork_gym.core.files import write_whole
 from cowork_gym.core.grade import Grade
 
 __all__ = ["read_episode", "seal", "write_episode"]
@@ -41,13 +40,7 @@ def write_episode(episode: Episode, folder: str | Path) -> Path:
         lines.append(_grade_line(episode.grade))
     path = Path(folder, _name(episode, sha256))
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    try:
-        temporary.write_bytes(b"\n".join(lines) + b"\n")
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, b"\n".join(lines) + b"\n")
     return path
 
 

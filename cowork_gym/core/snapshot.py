@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from cowork_gym.core.canonical import encode
@@ -34,6 +35,8 @@ class Snapshot:
     """Which blueprint the world was made from: a snapshot of another one is refused."""
     seed: int = 0
     """From which ids are made."""
+    ahead: timedelta = timedelta(0)
+    """How far the clock was put forward between two parts of a task."""
 
 
 @dataclass(frozen=True, slots=True)

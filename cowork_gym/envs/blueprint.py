@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from cowork_gym.core.clock import Clock
 from cowork_gym.core.errors import PackageError, ToolError, nearest
 from cowork_gym.core.ledger import Ledger
-from cowork_gym.core.snapshot import Snapshot
+from cowork_gym.core.snapshot import Changes, Snapshot
+from cowork_gym.core.task import PlannedFault
 from cowork_gym.envs.database import EMPTY, Database, connect, state_hash
 from cowork_gym.envs.start_rows import StartRows
 from cowork_gym.mock_services.kit.files import File
@@ -47,6 +48,10 @@ class Blueprint:
     """The permitted tools, by name."""
     clock: Clock
     start: Snapshot
+    faults: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """What kind of fault a tool's n-th executed call meets, by tool and n."""
+    given: tuple[Changes, ...] = ()
+    """What differs from the first state after each move of the world, if nobody does anything."""
     _readers: threading.local = field(default_factory=threading.local, init=False, repr=False, compare=False)
 
     @property
@@ -57,7 +62,7 @@ class Blueprint:
     @classmethod
     def build(
         cls, services: Iterable[type[Service]], records: Records | None = None, files: Mapping[str, bytes] | None = None,
-        *, start: date, tools: Iterable[str] | None = None,
+        *, start: date, tools: Iterable[str] | None = None, faults: Iterable[PlannedFault] = (),
     ) -> "Blueprint":
         """Lay out the tables and fill them.
 
@@ -67,6 +72,7 @@ class Blueprint:
             files: The workspace, by path.
             start: The simulated day on which episodes begin.
             tools: The permitted tools; None permits all.
+            faults: Calls that fail by plan.
 
         Raises:
             PackageError: A fixture names an unknown collection, misses a field, has a wrong type or repeats an id; or a tool is unknown.
@@ -77,7 +83,7 @@ class Blueprint:
         permitted = doors if tools is None else {name: _choose(doors, name) for name in tools}
         clock = Clock.on(start)
         snapshot = _fill(tables, _checked(services, records or {}), files or {}, clock)
-        return cls(services, tables, permitted, clock, snapshot)
+        return cls(services, tables, permitted, clock, snapshot, {(one.tool, one.call): one.kind for one in faults})
 
     @property
     def reader(self) -> Database:

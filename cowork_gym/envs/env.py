@@ -13,10 +13,12 @@ import gymnasium
 from numpy.random import PCG64, Generator
 
 from cowork_gym.core.canonical import encode
-from cowork_gym.core.episode import Dispatch, Ending, Episode, Turn
+from cowork_gym.core.clock import Clock
+from cowork_gym.core.episode import Dispatch, Ending, Episode, StageEnd, Turn
 from cowork_gym.core.errors import Blame, ErrorKind, Fault, FaultRecord, ToolError, UserError, nearest, told
 from cowork_gym.core.messages import Message
 from cowork_gym.core.task import Task
+from cowork_gym.envs.conversation import User, ruled
 from cowork_gym.envs.doors import open_door
 from cowork_gym.envs.evidence import grade_episode
 from cowork_gym.envs.observation import Observation
@@ -25,7 +27,9 @@ from cowork_gym.envs.progress import Checkpoint, Progress
 from cowork_gym.envs.registration import REGISTRY
 from cowork_gym.envs.spaces import ActionSpace, ObservationSpace
 from cowork_gym.envs.turns import Dispatcher, as_text, read_action, recordable
+from cowork_gym.envs.variation import instance
 from cowork_gym.envs.world import World
+from cowork_gym.graders.judge import Judge
 from cowork_gym.graders.scoring import REWARD_SPECS
 
 __all__ = ["CoworkEnv"]
@@ -35,8 +39,9 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
     """A co-work task as a Gymnasium environment.
 
     `step` takes an assistant message: a `Message`, a mapping in OpenAI's form, or its JSON text. A message that calls tools is
-    answered with their results; one that calls none is the final answer and terminates the episode. Turn, call, token and time
-    budgets truncate it. An action that is no message is answered with a typed error and costs a turn.
+    answered with their results; one that calls none goes to the task's user, who may answer; closes a part of a task of several
+    parts; and is else the final answer, which terminates the episode. Turn, call, token and time budgets truncate it.
+    An action that is no message is answered with a typed error and costs a turn.
 
     Args:
         task: An environment id, a short name, the folder of a task package, or a loaded task.
@@ -44,6 +49,8 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         door: `direct`, or `asgi` to send every call through the services' HTTP application in this process.
         reward: The reward spec; None for the one that the task names.
         agent: Who plays, for the record; may be set until the episode ends.
+        user: Who answers questions, as a function of the task; by default the rules of the task's package.
+        judge: Who answers checks that need a judgement.
 
     Raises:
         UserError: The task, door or reward spec is unknown.
@@ -54,13 +61,16 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
 
     def __init__(
         self, task: str | Path | Task, *, render_mode: str | None = None, door: str = "direct", reward: str | None = None, agent: str = "agent",
+        user: User = ruled, judge: Judge | None = None,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise UserError(f"unknown render_mode {render_mode!r}, {nearest(render_mode, self.metadata['render_modes'])}")
         if reward is not None and reward not in REWARD_SPECS:
             raise UserError(f"unknown reward {reward!r}, {nearest(reward, REWARD_SPECS)}")
         self.render_mode, self._door_kind, self._reward, self.agent = render_mode, door, reward, agent
+        self._make_user, self._judge = user, judge
         self.task, self.blueprint = (task, blueprint_of(task, REGISTRY.services())) if isinstance(task, Task) else REGISTRY.load(task)
+        self._user = user(self.task)
         self.action_space: ActionSpace = ActionSpace([one.tool for one in self.blueprint.tools.values()])
         self.observation_space = ObservationSpace()
         self._begin(World(self.blueprint))
@@ -70,6 +80,13 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         self._caller = open_door(self._door_kind, world)
         self._dispatcher = Dispatcher(self._caller)
         self._started = time.monotonic()
+
+    def _become(self, seed: int) -> None:
+        """Take the form that the task has for a seed."""
+        form = instance(self.task.base or self.task, seed)
+        if form is not self.task:
+            self.task, self.blueprint = form, blueprint_of(form, REGISTRY.services())
+            self._user = self._make_user(form)
 
     @cached_property
     def _tools(self) -> list[dict[str, Any]]:
@@ -101,6 +118,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         super().reset(seed=seed)
         own = int(seed) if seed is not None else int(self.np_random.integers(2**31))
         self._close_door()
+        self._become(own)
         self._begin(World(self.blueprint, own))
         self._show(self.opening)
         return self.opening, self._info(())
@@ -150,8 +168,39 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         if fault is not None:
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault.record)
         elif turn.action is not None and not turn.action.tool_calls:
-            self.progress = replace(self.progress, ending=Ending.FINAL, answer=turn.action.content)
+            turn = self._converse(turn, turn.action)
         return turn
+
+    def _converse(self, turn: Turn, said: Message) -> Turn:
+        """What a message without calls leads to: the user's reply, the next part of the task, or the end."""
+        earlier, stages = self.progress.turns[:-1], self.progress.stages
+        try:
+            reply = self._user.reply(earlier, said) if self._user else None
+            if reply is not None:
+                turn = replace(turn, observation=(Message("user", reply.text),), heard=reply.facts)
+            elif len(stages) < len(self.task.stages):
+                if self.progress.ending is None:
+                    turn = replace(turn, observation=(Message("user", self._move_on(said.content)),))
+            else:
+                self.progress = replace(self.progress, ending=Ending.FINAL, answer=said.content)
+        except Fault as fault:
+            self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault.record)
+        except (LookupError, TypeError, ValueError) as error:  # a user of somebody else's making
+            self.progress = replace(self.progress, ending=Ending.FAULT, fault=FaultRecord(Blame.ENVIRONMENT, "user", told(error)))
+        self.progress = replace(self.progress, turns=(*earlier, turn))
+        return turn
+
+    def _move_on(self, answer: str | None) -> str:
+        """Close this part of the task and let the world move on to the next.
+
+        Returns:
+            The next request.
+        """
+        done, stage = self.progress, self.task.stages[len(self.progress.stages)]
+        end = StageEnd(len(done.turns), len(self.world.ledger), answer, self.world.diff(), self.world.fingerprint())
+        self.world.move_on(Clock.on(stage.day).start, stage.changes)
+        self.progress = replace(done, stages=(*done.stages, end))
+        return stage.request
 
     @property
     def _seconds(self) -> float:
@@ -174,7 +223,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         """Seal the record, then grade it."""
         try:
             episode = self._sealed()
-            graded = episode.with_grade(grade_episode(self.task, self.blueprint, episode, self._reward))
+            graded = episode.with_grade(grade_episode(self.task, self.blueprint, episode, self._reward, self._judge))
         except Exception as error:  # a handler stored what cannot be read or hashed
             fault = FaultRecord(Blame.ENVIRONMENT, "seal", told(error))
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault)
@@ -189,7 +238,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         return Episode(
             task=self.task.id, release_id=self.task.release_id, seed=self.seed, agent=self.agent, opening=self.opening, turns=done.turns,
             ledger=self.world.ledger, changes=changes, start=self.blueprint.origin, end=end,
-            ending=done.ending or Ending.STOPPED, answer=done.answer, fault=done.fault,
+            ending=done.ending or Ending.STOPPED, answer=done.answer, fault=done.fault, stages=done.stages,
         )
 
     def episode(self) -> Episode:
@@ -237,6 +286,10 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
             raise UserError(f"restore takes what snapshot gave, a Checkpoint, not {type(checkpoint).__name__}")
         if checkpoint.release_id != self.task.release_id:
             raise UserError(f"the checkpoint is of {checkpoint.release_id}, the task is {self.task.release_id}")
+        if checkpoint.world.origin != self.blueprint.origin:
+            self._close_door()
+            self._become(checkpoint.world.seed)
+            self._begin(World(self.blueprint))
         self.world.restore(checkpoint.world)
         self.progress, self.agent, self._started = checkpoint.progress, checkpoint.agent, time.monotonic() - checkpoint.seconds
         self._dispatcher = Dispatcher(self._caller, self.progress.turns)
@@ -249,7 +302,9 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         """`n` environments that go on from here, each its own way."""
         here, forks = self.snapshot(), []
         for _ in range(n):
-            one = CoworkEnv(self.task, render_mode=self.render_mode, door=self._door_kind, reward=self._reward)
+            one = CoworkEnv(
+                self.task, render_mode=self.render_mode, door=self._door_kind, reward=self._reward, user=self._make_user, judge=self._judge,
+            )
             one.restore(here)
             one._tools = self._tools
             forks.append(one)

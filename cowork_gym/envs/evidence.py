@@ -1,13 +1,16 @@
 """From the sealed episode to its grade: the evidence is taken from the record, never from the live world."""
 
-from cowork_gym.core.episode import Episode
+from dataclasses import replace
+
+from cowork_gym.core.episode import Episode, Turn
 from cowork_gym.core.errors import Blame, FaultRecord
 from cowork_gym.core.grade import Grade
 from cowork_gym.core.record import seal
 from cowork_gym.core.task import Task
 from cowork_gym.envs.blueprint import Blueprint
-from cowork_gym.graders.evidence import Evidence
+from cowork_gym.graders.evidence import Evidence, Heard
 from cowork_gym.graders.grader import grade, quarantine
+from cowork_gym.graders.judge import Judge
 from cowork_gym.graders.reconcile import contradiction
 
 __all__ = ["evidence_of", "grade_episode"]
@@ -20,20 +23,37 @@ def evidence_of(episode: Episode, blueprint: Blueprint) -> Evidence:
         episode: The sealed record.
         blueprint: Of the task's worlds: the starting rows, and what reading may set.
     """
-    return Evidence(
+    evidence = Evidence(
         start=blueprint.start_rows, changes=episode.changes, ledger=episode.ledger, dispatches=episode.dispatches, answer=episode.answer,
-        marks=blueprint.marks, aliases=blueprint.aliases,
+        marks=blueprint.marks, aliases=blueprint.aliases, heard=_heard(episode.turns), given=blueprint.given,
     )
+    closed: tuple[Evidence, ...] = ()
+    for stage in episode.stages:
+        turns = episode.turns[: stage.turns]
+        closed += (replace(
+            evidence, changes=stage.changes, ledger=episode.ledger.until(stage.entries), answer=stage.answer, heard=_heard(turns), closed=closed,
+            dispatches=tuple(one for turn in turns for one in turn.dispatches),
+        ),)
+    return replace(evidence, closed=closed) if closed else evidence
 
 
-def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str | None = None) -> Grade:
+def _heard(turns: tuple[Turn, ...]) -> tuple[Heard, ...]:
+    found, sequence = list[Heard](), 0
+    for turn in turns:
+        sequence = max([sequence, *(one.sequence for one in turn.dispatches if one.sequence is not None)])
+        found += [Heard(fact, sequence) for fact in turn.heard]
+    return tuple(found)
+
+
+def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str | None = None, judge: Judge | None = None) -> Grade:
     """The grade of a sealed episode; no environment is started, so it can be given again at any time.
 
     Args:
-        task: The task, in the release that was played.
+        task: The task, in the release that was played; of one that varies, the form of the episode's seed.
         blueprint: Of the task's worlds.
         episode: The sealed record.
         spec: The reward spec; None for the one that the task names.
+        judge: Who answers the checks that need a judgement; without one, such a check is a fault.
 
     Returns:
         The grade. An episode that a fault ended, whose records contradict each other, or that is of another release has none: its
@@ -42,7 +62,9 @@ def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str 
     sealed, fault = seal(episode), episode.fault
     if fault is None and episode.release_id != task.release_id:
         fault = FaultRecord(Blame.GRADER, "release", f"the episode is of {episode.release_id}, the task is {task.release_id}")
+    if fault is None and task.variation and task.variant != episode.seed:
+        fault = FaultRecord(Blame.GRADER, "form", f"the episode is of seed {episode.seed}, the task is in the form of seed {task.variant}")
     evidence = evidence_of(episode, blueprint)
     if fault is None and (found := contradiction(evidence)):
         fault = FaultRecord(Blame.ENVIRONMENT, "ledger", found)
-    return quarantine(task, fault, sealed) if fault else grade(task, evidence, spec=spec, seal=sealed)
+    return quarantine(task, fault, sealed) if fault else grade(task, evidence, spec=spec, seal=sealed, judge=judge)

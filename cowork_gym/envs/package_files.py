@@ -7,6 +7,7 @@ are exact decimals, keys are texts. What could surprise is refused: repeated key
 import json
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Never, TypeVar
@@ -20,11 +21,12 @@ from cowork_gym.envs.package_tree import read_bytes
 from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import first_problem
 
-__all__ = ["Shape", "Text", "fit", "read_mapping"]
+__all__ = ["Shape", "Text", "fit", "read_day", "read_mapping"]
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,40})")
+_YEARS = range(1970, 3000)
 _FRACTION = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 
 
@@ -61,6 +63,25 @@ def read_mapping(path: Path) -> dict[str, Any]:
         raise PackageError(path, "", f"expected a mapping, not {show(value)}")
     _inspect(path, value, "", 1)
     return value
+
+
+def read_day(value: Any) -> Any:
+    """A day as it is written, for pydantic; what is no text is left to it.
+
+    Raises:
+        ValueError: It is not of the form 2026-03-10, or of a year that no world has.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        day = date.fromisoformat(value)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != value:  # there are other ways to write a day; one is read
+        raise ValueError(f"expected a day such as 2026-03-10, not {show(value)}")
+    if day.year not in _YEARS:
+        raise ValueError(f"expected a day of the years {_YEARS[0]} to {_YEARS[-1]}, not {value}")
+    return day
 
 
 def fit(shape: type[Fitted], value: Mapping[str, Any], path: Path) -> Fitted:

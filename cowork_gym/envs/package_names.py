@@ -5,12 +5,14 @@ from pathlib import Path
 
 from cowork_gym.core.errors import PackageError, ToolError, nearest
 from cowork_gym.core.messages import ToolCall
-from cowork_gym.core.task import Execution
+from cowork_gym.core.task import Execution, PlannedFault
 from cowork_gym.envs.blueprint import Blueprint
+from cowork_gym.envs.dialogue import Dialogue
 from cowork_gym.graders import Contract
+from cowork_gym.graders.checks import Asked
 from cowork_gym.mock_services.kit.service import Service
 
-__all__ = ["check_calls", "check_contract", "choose_services", "choose_tools"]
+__all__ = ["check_calls", "check_contract", "check_faults", "check_heard", "check_stages", "choose_services", "choose_tools"]
 
 
 def choose_services(names: Sequence[str], known: Mapping[str, type[Service]], path: Path) -> dict[str, type[Service]]:
@@ -55,7 +57,49 @@ def check_contract(contract: Contract, blueprint: Blueprint) -> None:
         elif one.what != "file":
             _known(contract, f"{one.where.rpartition('.')[0]}.table", "table", one.name, rows)
         if one.what == "row":
-            _known(contract, one.where, f"record of {one.name}", one.key, rows[one.name])
+            later = [each.key for given in blueprint.given for each in given if each.table == one.name]
+            _known(contract, one.where, f"record of {one.name}", one.key, {*rows[one.name], *later})
+
+
+def check_stages(contract: Contract, parts: int) -> None:
+    """See that every check is asked of a part that the task has.
+
+    Raises:
+        PackageError: One is not.
+    """
+    for where, check in contract.placed():
+        if check.stage is not None and check.stage > parts:
+            raise PackageError(contract.path, f"{where}.stage", f"the task has {parts} part{'s' if parts > 1 else ''}, not {check.stage}")
+
+
+def check_heard(contract: Contract, dialogue: Dialogue | None) -> None:
+    """See that every fact that must be asked for is one that the user knows.
+
+    Raises:
+        PackageError: One is not.
+    """
+    known = [] if dialogue is None else [fact.id for fact in dialogue.facts]
+    for where, check in contract.placed():
+        if isinstance(check, Asked):
+            _known(contract, f"{where}.fact", "fact", check.fact, known)
+
+
+def check_faults(faults: Sequence[PlannedFault], blueprint: Blueprint, path: Path) -> None:
+    """See that the calls that fail by plan can be made, and leave a trace where their answer is lost.
+
+    Raises:
+        PackageError: A tool is not permitted, a call fails twice, or a lost answer is that of a call without an audit record.
+    """
+    seen = set[tuple[str, int]]()
+    for at, fault in enumerate(faults):
+        where = f"faults[{at}]"
+        if fault.tool not in blueprint.tools:
+            raise PackageError(path, f"{where}.tool", f"the task permits no tool {fault.tool!r}, {nearest(fault.tool, blueprint.tools)}")
+        if (fault.tool, fault.call) in seen:
+            raise PackageError(path, where, f"call {fault.call} of {fault.tool} fails twice")
+        seen.add((fault.tool, fault.call))
+        if fault.kind == "timeout_after" and blueprint.tools[fault.tool].tool.audit is None:
+            raise PackageError(path, f"{where}.kind", f"{fault.tool} writes no audit record, so nothing would tell that it did its work")
 
 
 def check_calls(executions: Iterable[Execution], blueprint: Blueprint, path: Path, *, valid: bool) -> None:

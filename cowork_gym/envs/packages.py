@@ -1,7 +1,7 @@
 """Task packages: from a folder to a `Task`, and from a task to the blueprint of its worlds. `docs/tasks.md` has the format."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -13,10 +13,14 @@ from pydantic import BeforeValidator, Field
 from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.core.task import Budgets, Task
 from cowork_gym.envs.blueprint import Blueprint, Records
+from cowork_gym.envs.dialogue import parse_dialogue
 from cowork_gym.envs.executions import read_negatives, read_references
-from cowork_gym.envs.package_files import Shape, Text, fit, read_mapping
-from cowork_gym.envs.package_names import check_calls, check_contract, choose_services, choose_tools
+from cowork_gym.envs.package_files import Shape, Text, fit, read_day, read_mapping
+from cowork_gym.envs.package_names import check_calls, check_contract, check_faults, check_heard, check_stages, choose_services, choose_tools
+from cowork_gym.envs.package_stages import foresee, read_stages
+from cowork_gym.envs.package_structure import Capabilities, FaultShape, StructureShape, structure_of
 from cowork_gym.envs.package_tree import list_folder, list_root, read_tree
+from cowork_gym.envs.variation import check_variation
 from cowork_gym.graders import GRADER_VERSION, Contract, Evidence, classify
 from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import SchemaVersion
@@ -24,23 +28,8 @@ from cowork_gym.mock_services.kit.service import Service
 
 __all__ = ["blueprint_of", "load_task"]
 
-_TOP = ("task.yaml", "world", "private", "README.md")
-_YEARS = range(1970, 3000)
-_PRIVATE = ("grading.yaml", "reference.yaml", "negatives.yaml")
-
-
-def _day(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        day = date.fromisoformat(value)
-    except ValueError:
-        day = None
-    if day is None or day.isoformat() != value:  # there are other ways to write a day; one is read
-        raise ValueError(f"expected a day such as 2026-03-10, not {show(value)}")
-    if day.year not in _YEARS:
-        raise ValueError(f"expected a day of the years {_YEARS[0]} to {_YEARS[-1]}, not {value}")
-    return day
+_TOP = ("task.yaml", "stages.yaml", "world", "private", "README.md")
+_PRIVATE = ("grading.yaml", "reference.yaml", "negatives.yaml", "dialogue.yaml", "variation.yaml")
 
 
 def _inexact(value: Any) -> Any:
@@ -62,14 +51,17 @@ class _File(Shape):
     version: Annotated[int, Field(ge=0)]
     title: Text
     request: Text
-    mock_today: Annotated[date, BeforeValidator(_day)]
+    mock_today: Annotated[date, BeforeValidator(read_day)]
     services: Annotated[list[str], Field(min_length=1)]
     tools: Annotated[list[str], Field(min_length=1)]
     budgets: _Budgets = _Budgets()
     category: Text = "general"
     difficulty: str = ""
     language: Text = "en"
-    capabilities: list[Text] = Field(default_factory=list)
+    capabilities: Capabilities = Field(default_factory=dict)
+    structure: StructureShape = StructureShape()
+    given: list[Text] = Field(default_factory=list)
+    faults: list[FaultShape] = Field(default_factory=list)
     notes: str = ""
 
 
@@ -89,26 +81,39 @@ def load_task(path: str | Path, services: Mapping[str, type[Service]]) -> Task:
     file = fit(_File, read_mapping(head), head)
     chosen = choose_services(file.services, services, head)
     contracts = choose_tools(file.tools, chosen, head)
-    contract_file, reference, negatives = (folder / "private" / name for name in _PRIVATE)
+    contract_file, reference, negatives, dialogue, variation = (folder / "private" / name for name in _PRIVATE)
     grading = read_mapping(contract_file)
     contract = Contract.parse(grading, str(contract_file))
     plain = file.model_dump(include={"id", "version", "title", "request", "mock_today", "category", "difficulty", "language", "notes"})
     task = Task(
-        **plain, services=tuple(chosen), tools=tuple(contracts), capabilities=tuple(file.capabilities), contracts=contracts,
+        **plain, services=tuple(chosen), tools=tuple(contracts), contracts=contracts, given=tuple(file.given),
+        structure=structure_of(file.capabilities, file.structure), faults=tuple(one.planned() for one in file.faults),
+        dialogue=read_mapping(dialogue) if dialogue.exists() else {}, variation=read_mapping(variation) if variation.exists() else {},
         budgets=Budgets(**file.budgets.model_dump(exclude_unset=True)), world=_read_world(folder, chosen),
         files=read_tree(folder / "world" / "files"), grading=grading, grader_version=GRADER_VERSION, references=read_references(reference),
-        negatives=read_negatives(negatives),
+        negatives=read_negatives(negatives, read_references(reference)),
     )
-    blueprint = _laid_out(task, services, folder)
-    check_contract(contract, blueprint)
-    check_calls(task.references, blueprint, reference, valid=True)
-    check_calls(task.negatives, blueprint, negatives, valid=False)
-    classify(contract, Evidence(blueprint.start_rows))
+    task = replace(task, stages=read_stages(folder / "stages.yaml", _laid_out(task, services, folder), task.mock_today))
+    _check_whole(task, contract, _laid_out(task, services, folder), folder)
     return task
 
 
+def _check_whole(task: Task, contract: Contract, blueprint: Blueprint, folder: Path) -> None:
+    """See that the parts of a package fit each other."""
+    _, reference, negatives, dialogue, _ = (folder / "private" / name for name in _PRIVATE)
+    check_faults(task.faults, blueprint, folder / "task.yaml")
+    check_contract(contract, blueprint)
+    check_stages(contract, len(task.stages) + 1)
+    check_calls(task.references, blueprint, reference, valid=True)
+    check_calls(task.negatives, blueprint, negatives, valid=False)
+    check_heard(contract, parse_dialogue(task.dialogue, str(dialogue)) if task.dialogue else None)
+    classify(contract, Evidence(blueprint.start_rows, given=blueprint.given))
+    if task.variation:
+        check_variation(task)
+
+
 def blueprint_of(task: Task, services: Mapping[str, type[Service]]) -> Blueprint:
-    """The blueprint of a task's worlds, built once for each release.
+    """The blueprint of a task's worlds, built once for each form of a release.
 
     Args:
         task: The task.
@@ -118,7 +123,7 @@ def blueprint_of(task: Task, services: Mapping[str, type[Service]]) -> Blueprint
         PackageError: The task's records do not fit its services.
         KeyError: A service of the task is not among the services.
     """
-    return _build(_Release(task.release_id, tuple(services[name] for name in task.services), task))
+    return _build(_Release(task.instance_id, tuple(services[name] for name in task.services), task))
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,8 @@ class _Release:
 @lru_cache(maxsize=256)
 def _build(release: _Release) -> Blueprint:
     task = release.task
-    return Blueprint.build(release.services, task.world, task.files, start=task.mock_today, tools=task.tools)
+    blueprint = Blueprint.build(release.services, task.world, task.files, start=task.mock_today, tools=task.tools, faults=task.faults)
+    return foresee(blueprint, task.stages)
 
 
 def _laid_out(task: Task, services: Mapping[str, type[Service]], folder: Path) -> Blueprint:

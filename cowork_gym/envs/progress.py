@@ -1,10 +1,10 @@
 """How far an episode has come: everything about it that is not in the world, as one value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cowork_gym.core.episode import Ending, Episode, Turn
+from cowork_gym.core.episode import Ending, Episode, StageEnd, Turn
 from cowork_gym.core.errors import FaultRecord
 from cowork_gym.core.grade import Grade
 from cowork_gym.core.snapshot import Snapshot
@@ -28,6 +28,8 @@ class Progress:
     ending: Ending | None = None
     answer: str | None = None
     fault: FaultRecord | None = None
+    stages: tuple[StageEnd, ...] = ()
+    """The parts of the task that were closed, the last one excepted."""
     record: Episode | None = None
     """The sealed and graded episode, once it has ended."""
 
@@ -56,7 +58,7 @@ class Progress:
         )
         ending = next((ending for ending, over in spent if over), None)
         invalid = self.invalid + (turn.invalid is not None)
-        return Progress(turns, calls, invalid, self.tokens, self.tokens, ending, self.answer, self.fault, self.record)
+        return replace(self, turns=turns, calls=calls, invalid=invalid, attributed=self.tokens, ending=ending)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,9 +24,12 @@ CATALOG = Path(__file__).parent / "catalog"
 """The task packages that come with this one."""
 
 _BUILT_IN = {
-    "crm": "cowork_gym.mock_services.crm:CRM", "finance": "cowork_gym.mock_services.finance:Finance",
+    "calendar": "cowork_gym.mock_services.calendar:Calendar", "contacts": "cowork_gym.mock_services.contacts:Contacts",
+    "crm": "cowork_gym.mock_services.crm:CRM", "files": "cowork_gym.mock_services.files:Files",
+    "finance": "cowork_gym.mock_services.finance:Finance",
     "gmail": "cowork_gym.mock_services.gmail:Gmail", "helpdesk": "cowork_gym.mock_services.helpdesk:Helpdesk",
-    "kb": "cowork_gym.mock_services.kb:KB",
+    "inventory": "cowork_gym.mock_services.inventory:Inventory", "kb": "cowork_gym.mock_services.kb:KB",
+    "todo": "cowork_gym.mock_services.todo:Todo",
 }
 _ID = re.compile(r"^([\w:-]+)/([\w:.-]+?)-v(\d+)$")
 _NAME = re.compile(r"^id:\s*([A-Za-z0-9]+)", re.MULTILINE)

@@ -4,15 +4,19 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from cowork_gym.core.canonical import check_id, encode, plain
+from cowork_gym.core.clock import Clock
 from cowork_gym.core.errors import Blame, ErrorKind, Fault, ToolError, UserError, nearest, told
-from cowork_gym.core.ledger import Ledger, Link
+from cowork_gym.core.ledger import ENVIRONMENT, Effect, Ledger, Link
 from cowork_gym.core.snapshot import Changes, Snapshot
+from cowork_gym.core.task import WorldChange
 from cowork_gym.envs.blueprint import Blueprint, Permitted, Records
 from cowork_gym.envs.database import Database, differences, state_hash
+from cowork_gym.envs.faults import LOST, meet
+from cowork_gym.envs.happenings import happen, table_of
 from cowork_gym.mock_services.kit.files import File
 from cowork_gym.mock_services.kit.service import Service
 from cowork_gym.mock_services.kit.store import Moment, Store
@@ -54,7 +58,7 @@ class World:
         self._lock = threading.RLock()
         self._base = snapshot or blueprint.start
         self._database: Database | None = None
-        self._ledger = self._base.ledger
+        self._ledger, self._clock = self._base.ledger, _ahead(blueprint, self._base)
         self._dispatches = self._ledger.dispatches()  # so that the chain is walked for a retry only
 
     @classmethod
@@ -73,7 +77,7 @@ class World:
     @property
     def now(self) -> str:
         """Simulated time, ISO 8601."""
-        return self.blueprint.clock.stamp(len(self._ledger))
+        return self._clock.stamp(len(self._ledger))
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -107,14 +111,41 @@ class World:
                 return Outcome(error.kind.status, encode(error.outcome()), error.outcome(), None)
             return self._execute(door, arguments, given, dispatch or f"dispatch_{len(self._ledger) + 1}")
 
+    def move_on(self, until: datetime, changes: Iterable[WorldChange]) -> None:
+        """Let the world move on by itself: the clock goes to a moment, unless it is past it, and the changes come about.
+
+        Each change has its entry in the ledger, whose actor is the environment.
+
+        Raises:
+            Fault: A change does not fit its table. Nothing has changed then.
+        """
+        with self._lock:
+            self._require_idle()
+            clock, length = self._clock, len(self._ledger)
+            clock = Clock(clock.start + max(timedelta(0), until - clock.at(length)), clock.tick)
+            ledger = self._ledger
+            with self._open().transaction(Moment(clock, length + 1, self.seed)) as store:
+                for change in changes:
+                    model, _ = table_of(self.blueprint.tables, change.table)
+                    record = happen(store, model, change)
+                    arguments = {"table": change.table, "key": change.key, "fields": change.fields}
+                    ledger = ledger.append(
+                        time=clock.stamp(len(ledger) + 1), dispatch=f"{ENVIRONMENT}_{len(ledger) + 1}", service=change.table.partition(".")[0],
+                        tool=f"{ENVIRONMENT}_{change.op}", effect=Effect.WRITE, arguments=plain(arguments, what="the change"), status=200,
+                        outcome=record, audit=None, record=None, refusal=None, actor=ENVIRONMENT,
+                    )
+            self._clock, self._ledger = clock, ledger
+            self._dispatches = ledger.dispatches()
+
     def snapshot(self) -> Snapshot:
         """This moment as a value: state, files, id counters and the ledger's head."""
         with self._lock:
             self._require_idle()
             if self._database is not None:
-                image = self._database.image()
-                if image is not self._base.image or self._ledger is not self._base.ledger or self.seed != self._base.seed:
-                    self._base = Snapshot(image, self._database.known(), self._ledger, self.blueprint.origin, self.seed)
+                image, ahead = self._database.image(), self._clock.start - self.blueprint.clock.start
+                known = (self._base.ledger, self._base.seed, self._base.ahead)
+                if image is not self._base.image or self._ledger is not known[0] or (self.seed, ahead) != known[1:]:
+                    self._base = Snapshot(image, self._database.known(), self._ledger, self.blueprint.origin, self.seed, ahead)
             elif self.seed != self._base.seed:
                 self._base = replace(self._base, seed=self.seed)
             return self._base
@@ -129,7 +160,7 @@ class World:
         with self._lock:
             self._require_idle()
             self._drop()
-            self._base, self._ledger, self.seed = snapshot, snapshot.ledger, snapshot.seed
+            self._base, self._ledger, self.seed, self._clock = snapshot, snapshot.ledger, snapshot.seed, _ahead(self.blueprint, snapshot)
             self._dispatches = self._ledger.dispatches()
 
     def fork(self, n: int = 1) -> list["World"]:
@@ -208,13 +239,19 @@ class World:
         call = {
             "time": moment.stamp, "dispatch": dispatch, "service": tool.service, "tool": tool.name, "effect": tool.effect, "arguments": arguments,
         }
+        fault = meet(self.blueprint.faults, tool.name, self._ledger) if self.blueprint.faults else None
         try:
             try:
+                if fault is not None and not fault.after:
+                    raise fault.error()
                 with self._open().transaction(moment, writable) as store:
                     value = tool.function(door.service(store), **given)
                     if (store.audited is None) != (tool.audit is None):
                         raise RuntimeError("audit() must be called exactly when the tool declares a collection")
-                    ledger, outcome = self._logged(call, value, audit=tool.audit, record=store.audited)  # what cannot be recorded is not done
+                    record = store.audited
+                    ledger, outcome = self._logged(call, value, audit=tool.audit, record=record)  # what cannot be recorded is not done
+                if fault is not None:
+                    ledger, outcome = self._logged(call, fault.error().outcome(), audit=tool.audit, record=record, refusal=LOST)
             except ToolError as error:
                 ledger, outcome = self._logged(call, error.outcome(), refusal=error.kind)
         except KeyboardInterrupt:
@@ -235,7 +272,7 @@ class World:
         return ledger, Outcome(status, text, value, len(ledger))
 
     def _moment(self, sequence: int) -> Moment:
-        return Moment(self.blueprint.clock, sequence, self.seed)
+        return Moment(self._clock, sequence, self.seed)
 
     def _open(self) -> Database:
         if self._database is None:
@@ -252,6 +289,11 @@ class World:
     def _require_idle(self) -> None:
         if self._database is not None and not self._database.idle:
             raise RuntimeError("a handler may not call its own world")
+
+
+def _ahead(blueprint: Blueprint, snapshot: Snapshot) -> Clock:
+    """The clock of a moment. Most have the blueprint's own."""
+    return Clock(blueprint.clock.start + snapshot.ahead, blueprint.clock.tick) if snapshot.ahead else blueprint.clock
 
 
 def _of(snapshot: Snapshot, blueprint: Blueprint) -> Snapshot:

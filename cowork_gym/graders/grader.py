@@ -13,6 +13,7 @@ from cowork_gym.graders.checks import Check
 from cowork_gym.graders.contract import Contract
 from cowork_gym.graders.evidence import Evidence
 from cowork_gym.graders.guardrails import classify
+from cowork_gym.graders.judge import NO_JUDGE, Hearing, Judge
 from cowork_gym.graders.scoring import DEFAULT_SPEC, REWARD_SPECS, Scores, robustness
 
 __all__ = ["GRADER_VERSION", "grade", "quarantine"]
@@ -31,7 +32,7 @@ class _Plan(NamedTuple):
 _PLANS: WeakKeyDictionary[Task, _Plan] = WeakKeyDictionary()  # a contract takes longer to read than an episode to grade
 
 
-def grade(task: Task, evidence: Evidence, *, spec: str | None = None, seal: str = "") -> Grade:
+def grade(task: Task, evidence: Evidence, *, spec: str | None = None, seal: str = "", judge: Judge | None = None) -> Grade:
     """What an episode earned, and why.
 
     A failure of the grader never becomes a reward: the grade then carries a fault with the grader's blame, and its numbers are None.
@@ -41,9 +42,10 @@ def grade(task: Task, evidence: Evidence, *, spec: str | None = None, seal: str 
         evidence: The sealed evidence.
         spec: The reward spec that counts; None for the one that the task names.
         seal: The seal of the episode, to stand in the grade.
+        judge: Who answers `judge` checks. A task that needs one is quarantined without it.
     """
     try:
-        return _graded(task, evidence, spec, seal)
+        return _graded(task, evidence, spec, seal, NO_JUDGE if judge is None else judge)
     except Fault as fault:
         return quarantine(task, fault.record, seal)
     except Exception as error:
@@ -58,9 +60,9 @@ def quarantine(task: Task, fault: FaultRecord, seal: str = "") -> Grade:
     )
 
 
-def _graded(task: Task, evidence: Evidence, spec: str | None, seal: str) -> Grade:
+def _graded(task: Task, evidence: Evidence, spec: str | None, seal: str, judge: Judge) -> Grade:
     plan = _plan(task, evidence)
-    checks = tuple(_result(check, part, evidence) for check, part in plan.rubric)
+    checks = tuple(_result(check, part, evidence, judge) for check, part in plan.rubric)
     gate = _gate(plan.contract, evidence)
     weights = {check.id: check.weight for check, part in plan.rubric if part is Part.OBJECTIVE}
     kept = all(one.passed for one in checks if one.part is not Part.OBJECTIVE)
@@ -87,9 +89,10 @@ def _plan(task: Task, evidence: Evidence) -> _Plan:
     return plan
 
 
-def _result(check: Check, part: Part, evidence: Evidence) -> CheckResult:
-    verdict = check.evaluate(evidence)
-    return CheckResult(check.id, check.kind, part, verdict.passed, float(check.weight), verdict.reason, verdict.evidence)
+def _result(check: Check, part: Part, evidence: Evidence, judge: Judge) -> CheckResult:
+    hearing = Hearing(judge)
+    verdict = check.evaluate(evidence, hearing)
+    return CheckResult(check.id, check.kind, part, verdict.passed, float(check.weight), verdict.reason, verdict.evidence, hearing.mark)
 
 
 def _gate(contract: Contract, evidence: Evidence) -> tuple[CheckResult, ...]:

@@ -1,6 +1,6 @@
 """Three records of one episode held against each other: the ledger, the dispatches, and the rows that changed."""
 
-from cowork_gym.core.ledger import Effect
+from cowork_gym.core.ledger import AGENT, Effect
 from cowork_gym.graders.evidence import FILES, Evidence
 
 __all__ = ["contradiction"]
@@ -17,6 +17,8 @@ def contradiction(evidence: Evidence) -> str | None:
         return "the ledger's chain is broken"
     made = {one.sequence: one for one in evidence.dispatches if one.sequence is not None and not one.replayed}
     for link, entry in zip(reversed([*ledger.links()]), ledger.entries, strict=True):
+        if entry.actor != AGENT:
+            continue
         dispatch = made.pop(entry.sequence, None)
         if dispatch is None:
             return f"ledger entry {entry.sequence} ({entry.tool}) has no dispatch"
@@ -25,7 +27,7 @@ def contradiction(evidence: Evidence) -> str | None:
     if made:
         return f"the dispatches of the ledger entries {sorted(made)} have no entry"
     if not any(entry.effect is Effect.WRITE for entry in evidence.successes):
-        for change in evidence.changes:
+        for change in evidence.own:
             if change.table != FILES and {(change.table, field) for field in change.fields()} - evidence.marks:
                 return f"{change.table}/{change.key} changed, though no writing call succeeded"
     return None

@@ -106,7 +106,7 @@ def test_a_new_task_passes_at_once(name: str, tmp_path: Path, capsys: Capture) -
     assert main(["run", str(folder), "--agent", "read-everything", "--min-reward", "0.41"]) == 1
 
 
-@pytest.mark.parametrize("name", ["bookings", "calendar", "class", "item_service", "none"])
+@pytest.mark.parametrize("name", ["bookings", "rooms", "class", "item_service", "none"])
 def test_a_new_service_passes_at_once(name: str, tmp_path: Path, capsys: Capture) -> None:
     assert main(["new", "service", name, "--into", str(tmp_path)]) == 0
     assert main(["check", str(tmp_path / name)]) == 0

@@ -125,6 +125,10 @@ def test_the_door_lets_pass(good):
 @settings(max_examples=80)
 @given(VALUES)
 def test_what_passes_the_door_can_be_hashed_and_stored(value):
-    check_value(value)
+    try:
+        check_value(value)
+    except ToolError:  # a NUL, which does not pass
+        assert "\\u0000" in encode(value)
+        return
     assert len(digest(value)) == 64
     canonical(value).encode()

@@ -16,13 +16,14 @@ from cowork_gym.core.snapshot import Change
 GOLDEN = Path(__file__).parent / "golden" / f"episode-v{SCHEMA_VERSION}.jsonl"
 SEAL = "cb094c07766240687a7e834639796e8a10d9230b17825b33dd89d38bfaa09b71"
 FIELDS = {
-    Episode: "task release_id seed agent opening turns ledger changes start end ending answer fault grade",
-    Turn: "index action observation dispatches invalid raw tokens", Dispatch: "id tool status result sequence replayed",
+    Episode: "task release_id seed agent opening turns ledger changes start end ending answer fault grade stages",
+    Turn: "index action observation dispatches invalid raw tokens heard", Dispatch: "id tool status result sequence replayed",
     Message: "role content tool_calls tool_call_id name", ToolCall: "name arguments id", Change: "table key before after",
-    Entry: "sequence time dispatch service tool effect arguments status outcome audit record refusal", FaultRecord: "blame where message",
+    Entry: "sequence time dispatch service tool effect arguments status outcome audit record refusal actor", FaultRecord: "blame where message",
     Grade: "task release_id grader_version spec reward completion safety robustness outcome rewards checks seal fault",
-    CheckResult: "id kind part passed weight reason evidence",
+    CheckResult: "id kind part passed weight reason evidence judge",
 }
+"""What later additions left out where they have nothing to say, the oldest files do not have: `stages`, `heard`, `actor`, `judge`."""
 EVENTS = {
     "episode": "event schema_version task release_id seed agent start opening",
     "turn": "event index action observation dispatches invalid raw tokens", "ledger": "event body hash", "change": "event table key before after",
@@ -74,4 +75,4 @@ def test_the_form_changes_with_its_version_only() -> None:
     events = [json.loads(line) for line in GOLDEN.read_bytes().splitlines()]
     assert {event["event"]: " ".join(event) for event in events} == EVENTS
     bodies = [decode(event["body"]) for event in events if event["event"] == "ledger"]
-    assert all({*body} == {*FIELDS[Entry].split()} for body in bodies)
+    assert all({*body, "actor"} == {*FIELDS[Entry].split()} for body in bodies)

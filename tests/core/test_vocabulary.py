@@ -11,6 +11,7 @@ from cowork_gym.core.errors import Blame, ErrorKind, Fault, FaultRecord, Missing
 from cowork_gym.core.grade import PASS, CheckResult, Grade, Part
 from cowork_gym.core.ids import generator, seeded_id
 from cowork_gym.core.snapshot import Change
+from cowork_gym.core.structure import Capability, Structure
 from cowork_gym.core.task import Budgets, Execution, Task
 
 TASK = Task(
@@ -85,7 +86,8 @@ def test_what_decides_the_outcome_is_in_the_release_id(field, value):
 
 
 @pytest.mark.parametrize(("field", "value"), [
-    ("title", "x"), ("notes", "x"), ("category", "x"), ("difficulty", "hard"), ("language", "de"), ("capabilities", ("x",)),
+    ("title", "x"), ("notes", "x"), ("category", "x"), ("difficulty", "hard"), ("language", "de"),
+    ("structure", Structure({Capability.DISCOVER: ()})), ("given", ("x",)),
     ("references", (Execution("r", ()),)), ("negatives", (Execution("n", (), 0.4),)), ("world", {"crm": {"customers": ({"n": 1.0, "id": "C-1"},)}}),
     ("grading", {"checks": [{"weight": 0.5}]}),
 ])

@@ -50,8 +50,8 @@ def test_a_script_is_named_after_its_file(tmp_path: Path, name: str, text: str) 
 
 
 @pytest.mark.parametrize(("text", "problem"), [
-    ("turns: [a]", "turns[0]: a turn is `tool: {arguments}`, or a list of these for calls in one message, not \"a\""),
     ("turns: [[]]", "turns[0]: a turn is `tool: {arguments}`"),
+    ("turns: [3]", "turns[0]: a turn is `tool: {arguments}`, a list of these for calls in one message, or a text, not 3"),
     ("turns: [{}]", "turns[0]: a turn is `tool: {arguments}`"),
     ("turns: [[[a: {}]]]", "turns[0]: a turn is `tool: {arguments}`"),
     ("turns: [a: text]", "turns[0]: the arguments of a are a mapping, not \"text\""),

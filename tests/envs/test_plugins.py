@@ -78,7 +78,7 @@ with warnings.catch_warnings(record=True) as caught:
     services = sorted(REGISTRY.services())
     tasks = sorted(REGISTRY.tasks())
 """
-BUILT_IN = ["crm", "finance", "gmail", "helpdesk", "kb"]
+BUILT_IN = ["calendar", "contacts", "crm", "files", "finance", "gmail", "helpdesk", "inventory", "kb", "todo"]
 
 
 def _write(folder: Path, files: dict[str, str]) -> Path:

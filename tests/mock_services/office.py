@@ -1,22 +1,43 @@
-"""A small office with all five services, and arguments for its tools drawn from their own schemas."""
+"""A small office with all services, and arguments for its tools drawn from their own schemas."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 from hypothesis import strategies as st
 
 from cowork_gym.envs.blueprint import Blueprint
 from cowork_gym.envs.world import Outcome, World
+from cowork_gym.mock_services.calendar import Calendar
+from cowork_gym.mock_services.contacts import Contacts
 from cowork_gym.mock_services.crm import CRM
+from cowork_gym.mock_services.files import Files
 from cowork_gym.mock_services.finance import Finance
 from cowork_gym.mock_services.gmail import Gmail
 from cowork_gym.mock_services.helpdesk import Helpdesk
+from cowork_gym.mock_services.inventory import Inventory
 from cowork_gym.mock_services.kb import KB
+from cowork_gym.mock_services.todo import Todo
 
-SERVICES = (CRM, Helpdesk, Gmail, KB, Finance)
+SERVICES = (Calendar, Contacts, CRM, Helpdesk, Gmail, KB, Finance, Todo, Inventory, Files)
 
 RECORDS: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "calendar": {
+        "events": [
+            {"event_id": "E-1", "title": "Standup", "start_time": "2026-03-10T09:00:00Z", "end_time": "2026-03-10T09:30:00Z", "room_id": "R-1",
+             "attendees": ["Ann <ann@example.com>", "bob@example.com"], "location": "Fjord", "organizer": "Ann", "recurring": True},
+            {"event_id": "E-2", "title": "客户会议", "start_time": "2026-03-10T22:00:00Z", "end_time": "2026-03-11T01:00:00Z", "attendees": ["李雷"],
+             "location": "会议室A", "status": "confirmed"},
+            {"event_id": "E-3", "title": "Workshop", "start_time": "2026-03-12T08:00:00Z", "end_time": "2026-03-12T16:00:00Z", "organizer": "Zoë"},
+        ],
+        "rooms": [{"room_id": "R-1", "name": "Fjord", "capacity": 2, "notes": "projector"}, {"room_id": "R-2", "name": "会议室A", "floor": 3}],
+    },
+    "contacts": {"contacts": [
+        {"contact_id": "P-1", "name": "Zoë Müller", "email": "zoe@example.com", "phone": "+41 44 000 00 01", "department": "Sales",
+         "title": "Account Manager", "manager": "P-2", "skills": ["negotiation", "German"]},
+        {"contact_id": "P-2", "name": "李雷", "email": "lilei@example.cn", "department": "销售", "title": "总监", "notes": "prefers mail"},
+        {"contact_id": "P-3", "name": "Bob Mueller", "company": "Partner Ltd", "department": "sales", "status": "left"},
+    ]},
     "crm": {"customers": [
         {"customer_id": "C-1", "name": "Zürich Møbel AG", "tier": "VIP", "industry": "Retail", "annual_revenue": 1200000.5, "status": "at_risk",
          "notes": "renewal due", "recent_orders": [{"order_id": "O-9", "total_price": 12.50}]},
@@ -49,9 +70,34 @@ RECORDS: dict[str, dict[str, list[dict[str, Any]]]] = {
         {"transaction_id": "X-2", "date": "2026-03-10T15:00:00Z", "amount": "0.20", "currency": "USD", "description": "Fee", "status": "Pending"},
         {"transaction_id": "X-3", "date": "2026-03-05", "amount": 5000, "currency": "JPY", "description": "交通費", "category": "Travel"},
     ]},
+    "todo": {"tasks": [
+        {"task_id": "D-1", "title": "完成Q1报告", "description": "with figures", "status": "pending", "priority": "high", "due_date": "2026-03-12",
+         "assignee": "Ann", "tags": ["Q1", "报告"], "created_at": "2026-03-01", "estimated_hours": 3},
+        {"task_id": "D-2", "title": "Order chairs", "status": "in_progress", "priority": "low", "assignee": "李华", "tags": ["office"]},
+        {"task_id": "D-3", "title": "Q1 report", "status": "completed", "priority": "high", "assignee": "Ann", "due_date": "2026-03-02"},
+    ]},
+    "inventory": {
+        "products": [
+            {"product_id": "S-1", "name": "Camera Pro", "category": "AV", "on_hand": 12, "reserved": 4, "reorder_point": 8, "unit_cost": 899.5,
+             "currency": "EUR", "supplier": "Fjord Optics", "warehouse": "A-01", "notes": "fragile", "lead_time_days": 7},
+            {"product_id": "S-2", "name": "智能音箱", "category": "智能硬件", "on_hand": 80, "reorder_point": 50, "unit_cost": 2499,
+             "currency": "JPY"},
+            {"product_id": "S-3", "name": "Tripod", "category": "av", "on_hand": 30, "supplier": "Stand AG"},
+        ],
+        "orders": [
+            {"order_id": "O-1", "product_id": "S-1", "quantity": 20, "supplier": "Fjord Optics", "status": "shipped", "ordered_at": "2026-03-02",
+             "expected_date": "2026-03-13", "notes": "by sea"},
+            {"order_id": "O-2", "product_id": "S-2", "quantity": 5, "status": "cancelled"},
+        ],
+        "reservations": [
+            {"reservation_id": "V-1", "product_id": "S-1", "quantity": 3, "reference": "T-1", "reserved_at": "2026-03-09"},
+            {"reservation_id": "V-2", "product_id": "S-1", "quantity": 1, "reference": "T-2"},
+        ],
+    },
 }
+FILES = {"brief.md": b"Read me first.\n", "notes/2026/plan.md": "计划：Zürich\n".encode(), "notes/logo.png": bytes(range(256)), "empty.txt": b""}
 
-BLUEPRINT = Blueprint.build(SERVICES, RECORDS, start=date(2026, 3, 10))
+BLUEPRINT = Blueprint.build(SERVICES, RECORDS, FILES, start=date(2026, 3, 10))
 TOOLS = {name: door.tool for name, door in BLUEPRINT.tools.items()}
 
 
@@ -86,8 +132,11 @@ def _keys(service: str, collection: str) -> list[str]:
 
 
 KNOWN = {
+    "event_id": _keys("calendar", "events"), "room_id": _keys("calendar", "rooms"), "contact_id": _keys("contacts", "contacts"),
     "customer_id": _keys("crm", "customers"), "ticket_id": _keys("helpdesk", "tickets"), "message_id": _keys("gmail", "messages"),
     "thread_id": ["TH-1", "M-1"], "article_id": _keys("kb", "articles"), "transaction_id": _keys("finance", "transactions"),
+    "task_id": _keys("todo", "tasks"), "product_id": _keys("inventory", "products"), "order_id": _keys("inventory", "orders"),
+    "path": [*FILES, "notes", "brief.md/x", "new.md", "a/../b"], "folder": ["notes", "notes/", ".", "brief.md"],
 }
 KNOWN |= {"customer_ids": KNOWN["customer_id"], "reply_to_message_id": KNOWN["message_id"], "transactions": KNOWN["transaction_id"]}
 """Ids that exist, by the name of the argument that takes them."""
@@ -117,6 +166,8 @@ def drawn(form: Mapping[str, Any], name: str = "") -> st.SearchStrategy[Any]:
 def _strings(form: Mapping[str, Any], name: str) -> st.SearchStrategy[str]:
     if form.get("format") == "date":
         return st.dates().map(date.isoformat)
+    if form.get("format") == "date-time":
+        return st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat)
     if name == "to":
         return st.integers(0, 3).flatmap(lambda other: TEXT if other == 3 else ADDRESSES)
     return st.integers(0, 1).flatmap(lambda unknown: TEXT if unknown else st.sampled_from(KNOWN[name])) if name in KNOWN else TEXT

@@ -12,24 +12,31 @@ from typing import Any
 import pytest
 from office import world_of
 
+from cowork_gym.core.clock import parse_time
 from cowork_gym.envs.world import World
+from cowork_gym.mock_services.calendar import Calendar
+from cowork_gym.mock_services.contacts import Contacts
 from cowork_gym.mock_services.crm import CRM
 from cowork_gym.mock_services.finance import Finance
 from cowork_gym.mock_services.gmail import Gmail
 from cowork_gym.mock_services.helpdesk import Helpdesk
 from cowork_gym.mock_services.kb import KB
+from cowork_gym.mock_services.todo import Todo
 
 pytestmark = pytest.mark.data
 
-COLLECTIONS = {"crm": (CRM, "customers"), "helpdesk": (Helpdesk, "tickets"), "kb": (KB, "articles"), "finance": (Finance, "transactions")}
+COLLECTIONS = {
+    "crm": (CRM, "customers"), "helpdesk": (Helpdesk, "tickets"), "kb": (KB, "articles"), "finance": (Finance, "transactions"),
+    "todo": (Todo, "tasks"),
+}
 TOOLS: dict[str, tuple[str, set[str]]] = {
     "/crm/customers": ("crm_list_customers", {"status", "industry"}), "/crm/customers/get": ("crm_get_customer", {"customer_id"}),
     "/helpdesk/tickets": ("helpdesk_list_tickets", {"status"}), "/helpdesk/tickets/get": ("helpdesk_get_ticket", {"ticket_id"}),
     "/kb/articles/get": ("kb_get_article", {"article_id"}), "/finance/transactions": ("finance_list_transactions", {"start_date", "end_date"}),
-    "/finance/transactions/get": ("finance_get_transaction", {"transaction_id"}),
+    "/finance/transactions/get": ("finance_get_transaction", {"transaction_id"}), "/todo/tasks": ("todo_list_tasks", {"status"}),
 }
 """By path: the tool, and the arguments that mean the same there and here."""
-WRITING = ("/update", "/close", "/export", "/submit")
+WRITING = ("/update", "/close", "/export", "/submit", "/create", "/delete")
 
 
 def _records(path: Path) -> list[dict[str, Any]]:
@@ -84,3 +91,29 @@ def test_mail_is_read_as_it_was_written(data_folder: Path) -> None:
         for record in records:
             read = json.loads(world.call("gmail_get_message", {"message_id": record["message_id"]}).text)
             assert {**record, "is_read": True, "labels": sorted(set(record["labels"]))}.items() <= read.items()
+
+
+def test_an_event_is_read_at_the_moment_that_was_written(data_folder: Path) -> None:
+    books = sorted(data_folder.glob("claw_eval/tasks/*/fixtures/calendar/events.json"))
+    assert books
+    for book in books:
+        records = _records(book)
+        world = world_of(Calendar, events=records)
+        for record in records:
+            read = json.loads(world.call("calendar_get_event", {"event_id": record["event_id"]}).text)
+            times = {name: f"{parse_time(record[name]):%Y-%m-%dT%H:%M:%SZ}" for name in ("start_time", "end_time")}
+            assert {**record, **times, "attendees": sorted(set(record["attendees"]))} == read
+
+
+def test_who_was_found_by_name_is_found(data_folder: Path) -> None:
+    found = Counter[str]()
+    for transcript in sorted(data_folder.glob("claw_eval/transcripts/*.json")):
+        for service in json.loads(transcript.read_text(encoding="utf-8"))["services"]:
+            requests = [one for one in service["requests"] if one["path"] == "/contacts/search" and one["status"] == 200 and one["json"]["query"]]
+            for request in requests:
+                world = world_of(Contacts, contacts=_records(data_folder / "claw_eval" / service["fixtures"][0]))
+                answer = json.loads(world.call("contacts_search", {"query": request["json"]["query"]}).text)
+                there = [{"status": "active", **one} for one in request["response"]["contacts"]]
+                assert [one for one in answer["contacts"] if one in there] == there
+                found.update(one["contact_id"] for one in there)
+    assert found.total() > 20

@@ -17,7 +17,8 @@ request: |
 services: [helpdesk]
 tools: [helpdesk_list_tickets, helpdesk_get_ticket, helpdesk_update_ticket, helpdesk_close_ticket]
 budgets: {turns: 20, calls: 40}
-capabilities: [record look-up, distractor rejection]
+capabilities: {discover: [], extract: [discover], execute: [extract]}
+structure: {topology: chain, deliverables: [record], hazards: [look-alike]}
 notes: |
   The printer on the third floor has a ticket that reads nearly the same.
 """

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 
 from cowork_gym.core.errors import Blame, Fault
 from cowork_gym.graders.evidence import Evidence, Row
+from cowork_gym.graders.judge import NO_JUDGE, Judge
 from cowork_gym.graders.matchers import Matcher, mismatches, parse_matcher, show
 from cowork_gym.graders.numerals import exact
 
@@ -72,23 +73,32 @@ class Check(Clause, ABC):
     """What reaching it earns."""
     why: str | None = None
     """Why it matters: added to the reason when it fails."""
+    stage: Annotated[int, Field(ge=1)] | None = None
+    """The part of a task of several parts at whose end it is asked; None for the end of the episode."""
 
     @abstractmethod
     def examine(self, evidence: Evidence) -> Verdict:
         """The verdict, from the evidence alone."""
 
+    def consult(self, evidence: Evidence, judge: Judge) -> Verdict:
+        """The verdict of a check that may ask a judge; most ask none."""
+        return self.examine(evidence)
+
     def references(self) -> Iterable[Reference]:
         """What the check names, each with the field of the check that names it."""
         return ()
 
-    def evaluate(self, evidence: Evidence) -> Verdict:
+    def evaluate(self, evidence: Evidence, judge: Judge = NO_JUDGE) -> Verdict:
         """The verdict, with `why` where it failed.
 
         Raises:
-            Fault: The check itself failed. The blame is the grader's.
+            Fault: The check itself failed, or its judge. The blame is the grader's, or that of the judge's server.
         """
+        asked = evidence if self.stage is None else evidence.at(self.stage)
+        if asked is None:
+            return Verdict(False, f"Part {self.stage} of the task was never reached.")
         try:
-            verdict = self.examine(evidence)
+            verdict = self.consult(asked, judge)
         except Fault:
             raise
         except (Exception, SystemExit) as error:  # a function that exits must not end the episode's process

@@ -44,9 +44,9 @@ class Unchanged(Check):
 
     def examine(self, evidence: Evidence) -> Verdict:
         """Compare the changes with what is allowed."""
-        stray = tuple((change, fields) for change in evidence.changes if (fields := self._beyond(change, evidence.marks)) is not None)
+        stray = tuple((change, fields) for change in evidence.own if (fields := self._beyond(change, evidence.marks)) is not None)
         if not stray:
-            return Verdict(True, "Nothing changed that may not." if evidence.changes else "Nothing changed.")
+            return Verdict(True, "Nothing changed that may not." if evidence.own else "Nothing changed.")
         named = ", ".join(_name(change, fields) for change, fields in stray[:_NAMED])
         more = f" and {len(stray) - _NAMED} more" if len(stray) > _NAMED else ""
         return Verdict(False, f"Changed without need: {named}{more}.", tuple(label(change.table, change.key) for change, _ in stray))

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cowork_gym.core.messages import Message, final
+from cowork_gym.harness.policies.blanks import fill
 from cowork_gym.harness.policies.policy import Policy
 
 __all__ = ["ScriptedPolicy"]
 
 
 class ScriptedPolicy(Policy):
-    """Says its lines in order, whatever comes back.
+    """Says its lines in order, whatever comes back; blanks in them are filled in from earlier results.
 
     Args:
         name: How episodes call it.
@@ -29,4 +30,4 @@ class ScriptedPolicy(Policy):
     def act(self, history: Sequence[Message]) -> Message:
         """The next line."""
         self._next += 1
-        return self._actions[self._next - 1] if self._next <= len(self._actions) else final("")
+        return fill(self._actions[self._next - 1], history) if self._next <= len(self._actions) else final("")

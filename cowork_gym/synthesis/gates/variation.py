@@ -1,0 +1,81 @@
+"""The gate `variation`: seeds change what the right way is, and the same seed always gives the same form."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from cowork_gym.core.canonical import digest
+from cowork_gym.core.episode import Episode
+from cowork_gym.core.task import Task
+from cowork_gym.envs.env import CoworkEnv
+from cowork_gym.envs.variation import instance
+from cowork_gym.harness import play
+from cowork_gym.harness.policies.scripted import ScriptedPolicy
+from cowork_gym.synthesis.gates.gate import Gate, Problem
+from cowork_gym.synthesis.gates.subject import Subject
+
+__all__ = ["VARIATION"]
+
+_SEEDS = range(1, 21)
+_TWICE = _SEEDS[:3]
+"""Seeds whose forms are made twice."""
+_MOST = 2
+"""Of the seeds, how many may be won by what wins the author's form."""
+_REALIZED = ("ids", "amounts", "choose", "swap")
+"""What a variation declares when records, numbers or the selection differ, and not only how things look."""
+_FILE = "private/variation.yaml"
+
+
+def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    task = subject.base
+    if not task.variation:
+        return (), ("every seed has the same form",)
+    forms = {seed: _digest(instance(task, seed)) for seed in _SEEDS}
+    problems = [*_unstable(task, forms), *_equal(task, forms)]
+    evidence = [f"{len(set(forms.values()))} different forms for the seeds {_SEEDS[0]} to {_SEEDS[-1]}"]
+    realized = [name for name in _REALIZED if task.variation.get(name)]
+    if realized:
+        won = [seed for seed in _SEEDS if _wins(task, seed)]
+        evidence.append(f"varies {', '.join(realized)}; the author's reference as it stands passes on {len(won)} of {len(_SEEDS)} seeds")
+        if len(won) > _MOST:
+            found = f"reference {task.references[0].name} as it stands passes on the seeds {', '.join(map(str, won))}; at most {_MOST} may be"
+            problems.append(Problem(_FILE, found, "let seeds change what the reference's arguments or the answer depend on"))
+    return tuple(problems), tuple(evidence)
+
+
+def _unstable(task: Task, forms: Mapping[int, str]) -> Iterator[Problem]:
+    for seed in _TWICE:
+        if _digest(instance(replace(task), seed)) != forms[seed]:  # a task of its own, so that nothing is remembered
+            yield Problem(_FILE, f"seed {seed} gives another form each time", "take chance from the seeded generator alone")
+
+
+def _equal(task: Task, forms: Mapping[int, str]) -> Iterator[Problem]:
+    alike = [seed for seed, form in forms.items() if form == _digest(task)]
+    if len(alike) > _MOST:
+        found = f"the seeds {', '.join(map(str, alike))} give the author's form"
+        yield Problem(_FILE, found, "declare something that differs, or remove the file")
+
+
+def _wins(task: Task, seed: int) -> bool:
+    grade = _played(task, seed).grade
+    return grade is not None and grade.passed
+
+
+def _played(task: Task, seed: int) -> Episode:
+    env = CoworkEnv(task)
+    try:
+        return play(env, ScriptedPolicy("reference as it stands", task.references[0].actions), seed=seed)
+    finally:
+        env.close()
+
+
+def _digest(task: Task) -> str:
+    """A hash over everything that a form may differ in."""
+    return digest({one.name: _plain(getattr(task, one.name)) for one in fields(task) if one.name not in ("base", "variant", "variation")})
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, Mapping | list | str | int | None) else repr(value)
+
+
+VARIATION = Gate("variation", "Another seed needs another way, and each seed has one form.", _examine, once=True)
