@@ -34,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def admit(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK…", help="Environment ids, or folders of packages.")] = None,
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="Environment ids, or folders of packages.")] = None,
     suite: Annotated[str | None, typer.Option("--suite", metavar="NAME", help="All tasks of a suite.")] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many forms: the author's is seed 0, the others count on from it.")] = 1,
     gate: Annotated[list[str] | None, typer.Option("--gate", metavar="NAME", help="Only this gate; may be repeated.")] = None,
@@ -170,7 +170,7 @@ def _show_gates(screen: "Console", proof: "Proof") -> None:
         passed = sum(one.passed for one in results)
         told = next((one for one in results if not one.passed), results[0])
         forms = f"{passed} of {len(results)} forms; " if len(results) > 1 else ""
-        rows.append([name, _verdict(passed == len(results)), f"{seconds:.2f}", forms + short("; ".join(told.evidence), 120)])
+        rows.append([name, _verdict(passed == len(results)), f"{seconds:.2f}", short(forms + "; ".join(told.evidence), max(screen.width - 48, 40))])
     screen.print(Text(proof.release_id, "bold"), soft_wrap=True)
     show_table(screen, ["gate", "verdict", "seconds", "evidence"], rows)
 

@@ -34,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 def release(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The new release's name, such as core-1.")] = None,
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASKS...", help="Environment ids, their short forms, or packages' folders.")] = None,
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASKS", help="Environment ids, their short forms, or packages' folders.")] = None,
     suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", help="Release the tasks of a suite, too.")] = None,
     split: Annotated[bool, typer.Option("--split", help="Hold a fifth of the tasks out for validation; twins stay together.")] = False,
     fraction: Annotated[float | None, typer.Option("--fraction", metavar="X", help="Hold out this share, from 0 to 1.")] = None,

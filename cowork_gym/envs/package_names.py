@@ -78,7 +78,7 @@ def check_heard(contract: Contract, dialogue: Dialogue | None) -> None:
     Raises:
         PackageError: One is not.
     """
-    known = [] if dialogue is None else [fact.id for fact in dialogue.facts]
+    known = [] if dialogue is None else [*dialogue.told_by]
     for where, check in contract.placed():
         if isinstance(check, Asked):
             _known(contract, f"{where}.fact", "fact", check.fact, known)

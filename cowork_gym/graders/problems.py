@@ -94,7 +94,7 @@ def _known(location: _Location, root: type[BaseModel]) -> Sequence[str]:
     if len(here) > 2 and here[0] in _LISTS:
         model, here = KINDS[str(here[2])], here[3:]
     for step in here:
-        if isinstance(step, str):
+        if isinstance(step, str) and step in model.model_fields:  # else it is a key of a mapping of models
             model = _model_in(model.model_fields[step].annotation) or model
     return list(model.model_fields)
 

@@ -9,11 +9,12 @@ __all__ = ["Identifiers", "texts_in"]
 _WORD = re.compile(r"[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*")
 _PATH = re.compile(r"[\w-]+(?:[./][\w-]+)+", re.ASCII)
 _MAIL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
-_LIKE = re.compile(r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-\d[A-Z0-9]*")
+_LIKE = re.compile(r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-\d[A-Z0-9]*|[A-Z]+\d{3,}-[0-9a-f]{6}")
+"""What people write as ids, and those that `core.ids.seeded_id` makes for new records."""
 
 
 class Identifiers:
-    """Finds identifiers: keys of records wherever they stand, e-mail addresses, and what looks like an id (`PO-4471`).
+    """Finds identifiers: keys of records wherever they stand, e-mail addresses, and what looks like an id (`PO-4471`, `REP001-3f9a02`).
 
     Args:
         keys: The keys of the records that there are.

@@ -1,6 +1,5 @@
 """The proof of a task: what every gate found, as a value, as JSON, and as a page."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
@@ -50,10 +49,10 @@ class Proof:
     @property
     def seconds(self) -> Mapping[str, float]:
         """The wall time of each gate, over all seeds."""
-        total = Counter[str]()
+        total: dict[str, float] = {}
         for one in self.results:
-            total[one.gate] += one.seconds  # type: ignore[assignment]
-        return dict(total)
+            total[one.gate] = total.get(one.gate, 0.0) + one.seconds
+        return total
 
     @property
     def problems(self) -> tuple[tuple[Result, Problem], ...]:

@@ -36,10 +36,8 @@ def uses(episode: Episode, identifiers: Identifiers) -> tuple[Use, ...]:
 
     Args:
         episode: The record.
-        identifiers: What counts as one. Keys of records that the episode made are added.
+        identifiers: What counts as one.
     """
-    made = (change.key for change in episode.changes if change.before is None)
-    identifiers = Identifiers([*identifiers.keys, *made])
     shown: dict[str, int] = {}
     for message in episode.opening:
         _show(shown, identifiers, message, USER)

@@ -12,9 +12,16 @@ from cowork_gym.envs.sampling import sample_arguments
 from cowork_gym.synthesis.derived import appended, astray, beside, calls_of, doubled, dropped, leaves, spoken
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.lookalikes import Lookalikes
+from cowork_gym.synthesis.rewards import reward_of
 from cowork_gym.synthesis.spoils import spoiled
 
-__all__ = ["Stray", "doubles", "drops", "is_write", "overreaches", "script_of", "spoils", "strays", "without_writes", "writes_of"]
+__all__ = [
+    "NONE_WHOLE", "Stray", "doubles", "drops", "is_write", "overreaches", "script_of", "spoils", "strays", "whole", "without_writes", "writes_of",
+]
+
+
+NONE_WHOLE = ("no reference earns everything, so that nothing can be told from what is made of it",)
+"""Evidence where `whole` finds none."""
 
 
 class Stray(NamedTuple):
@@ -29,6 +36,11 @@ class Stray(NamedTuple):
     instead: Episode
     besides: Episode
     """The right one was written to as well."""
+
+
+def whole(subject: Subject) -> tuple[int, ...]:
+    """The places of the references that earn everything. What is made from another one would say nothing; the gate `reference` tells of it."""
+    return tuple(at for at, episode in enumerate(subject.references) if reward_of(episode) == 1)
 
 
 def script_of(subject: Subject, reference: int) -> Execution:

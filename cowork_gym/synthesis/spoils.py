@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ _LINE = re.compile(r"^(\W*[^:\n]{1,80}:\W*)(\S.*)$")
 """A labelled line: what stands before its value, and the value."""
 _FACT = re.compile(r"[\w.,@-]*\d[\w.,@-]*")
 """A word with a digit in it: a number, a date, an id."""
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?")
+_MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)(?P<time>T\d\d:\d\d(?::\d\d)?)?(?P<zone>Z|[+-]\d\d:\d\d|)")
 
 
 def spoiled(execution: Execution, writes: Collection[int], schemas: Mapping[str, Mapping[str, Any]]) -> tuple[Execution, ...]:
@@ -72,8 +72,8 @@ def _wrong(value: Any, form: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _wrong_text(text: str) -> Iterator[str]:
-    if (later := _next_day(text)) is not None:
-        yield later
+    if moments := [*_other_times(text)]:
+        yield from moments
     elif isinstance(told := _json(text), Mapping | list):
         for path, value in leaves(told):
             for wrong in _wrong(value, {}):
@@ -93,12 +93,18 @@ def _wrong_lines(text: str) -> Iterator[str]:
             yield "\n".join([*lines[:at], wrong, *lines[at + 1 :]])
 
 
-def _next_day(text: str) -> str | None:
-    """A day or moment a day later; None when the text is neither."""
+def _other_times(text: str) -> Iterator[str]:
+    """A day, a day earlier and later; a moment, a quarter of an hour, so that what begins still ends later. Nothing for other texts."""
+    moment = _MOMENT.fullmatch(text)
+    if moment is None:
+        return
+    step = timedelta(minutes=15) if moment["time"] else timedelta(1)
     try:
-        return (date.fromisoformat(text[:10]) + timedelta(1)).isoformat() + text[10:] if _MOMENT.fullmatch(text) else None
+        written = datetime.fromisoformat(moment["day"] + (moment["time"] or ""))
+        for other in (written - step, written + step):
+            yield other.isoformat(timespec="auto")[: len(text) - len(moment["zone"])] + moment["zone"]
     except (ValueError, OverflowError):
-        return None
+        return
 
 
 def _json(text: str) -> Any:

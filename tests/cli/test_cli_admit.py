@@ -12,6 +12,7 @@ from cowork_gym.synthesis.gates.registry import GATES
 
 Capture = pytest.CaptureFixture[str]
 STATIC = ["--gate", "weights", "--gate", "leaks"]
+SOUND = Path(__file__).parents[1] / "synthesis" / "sound"
 
 
 @pytest.fixture
@@ -23,10 +24,10 @@ def leaky(tmp_path: Path) -> Path:
 
 
 def test_one_task_is_shown_with_a_line_for_each_gate(capsys: Capture) -> None:
-    assert main(["admit", "M1003"]) == 0
+    assert main(["admit", str(SOUND)]) == 0
     told = capsys.readouterr()
     lines = told.out.splitlines()
-    assert lines[0].startswith("M1003_ticket_kb_resolution@0:")
+    assert lines[0].startswith("Sound_ticket_routing@0:")
     assert {line.split()[0] for line in lines if " pass " in line} == {one.name for one in GATES}
     assert lines[-1] == "admitted"
     assert told.err == ""
@@ -93,8 +94,8 @@ def test_all_tasks_of_a_suite_are_examined(capsys: Capture, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("arguments", "text"), [
-    ([], "name a task, a package's folder, or a --suite"), (["M1004"], "unknown task 'M1004'"), (["M1003", "--gate", "leak"], "did you mean 'leaks'?"),
-    (["M1003", "--seeds", "0"], "--seeds"), (["--suite", "cor"], "unknown suite 'cor'"),
+    ([], "name a task, a package's folder, or a --suite"), (["M1004"], "unknown task 'M1004'"),
+    (["M1003", "--gate", "leak"], "did you mean 'leaks'?"), (["M1003", "--seeds", "0"], "--seeds"), (["--suite", "cor"], "unknown suite 'cor'"),
 ])
 def test_a_mistake_is_one_line(arguments: list[str], text: str, capsys: Capture) -> None:
     assert main(["admit", *arguments]) == 2

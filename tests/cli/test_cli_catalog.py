@@ -11,8 +11,8 @@ from cowork_gym.envs.registration import CATALOG, REGISTRY, load_task
 
 Capture = pytest.CaptureFixture[str]
 PUBLIC = {
-    "id", "version", "release_id", "title", "category", "difficulty", "language", "capabilities", "services", "mock_today", "budgets",
-    "request", "tools",
+    "id", "version", "release_id", "title", "category", "difficulty", "language", "capabilities", "topology", "deliverables", "hazards", "services",
+    "mock_today", "budgets", "request", "tools",
 }
 
 
@@ -30,6 +30,22 @@ def test_the_list_has_every_task_with_its_services(capsys: Capture) -> None:
     assert all([*one] == ["id", "title", "services", "difficulty"] for one in listed)
     (key_rotation,) = [one for one in listed if one["id"] == "cowork/M1100-v0"]
     assert key_rotation["services"] == ["crm", "helpdesk", "kb"]
+
+
+def test_a_suite_has_its_tasks_only(tmp_path: Path, capsys: Capture) -> None:
+    listed = json.loads(_told(capsys, "list", "--suite", "safety", "--json"))
+    assert "cowork/M133-v0" in {one["id"] for one in listed} < {*REGISTRY.tasks()}
+    assert all(load_task(one["id"]).category == "safety" for one in listed)
+    (tmp_path / "mine.yaml").write_text("schema_version: 1\nname: mine\ntitle: Mine\ndescription: Mine.\ntasks: [M133, M1100]\n")
+    told = _told(capsys, "list", "--suite", str(tmp_path / "mine.yaml"))
+    assert [line.split()[0] for line in told.splitlines() if line.startswith(" cowork/")] == ["cowork/M133-v0", "cowork/M1100-v0"]
+
+
+def test_an_unknown_suite_is_one_line_with_the_nearest(capsys: Capture) -> None:
+    assert main(["list", "--suite", "dialog", "--json"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("cowork: unknown suite 'dialog'") and "did you mean 'dialogue'" in told.err
 
 
 def test_the_table_has_the_same(capsys: Capture) -> None:
@@ -62,6 +78,8 @@ def test_a_task_is_shown_with_request_tools_and_budgets(name: str, capsys: Captu
     assert all(tool in told for tool in task.tools)
     assert task.release_id in told
     assert "30 turns, 60 calls" in told
+    assert "discover, extract < discover, reconcile < extract" in told
+    assert "look-alike, stale, conflict" in told
 
 
 def test_the_object_is_the_public_half_and_no_more(capsys: Capture) -> None:
@@ -69,6 +87,8 @@ def test_the_object_is_the_public_half_and_no_more(capsys: Capture) -> None:
     assert {*shown} == PUBLIC
     assert (shown["request"], shown["release_id"]) == (task.request, task.release_id)
     assert [one["function"]["name"] for one in shown["tools"]] == [*task.tools]
+    assert shown["capabilities"]["build"] == ["reconcile"]
+    assert (shown["topology"], shown["deliverables"]) == ("join", ["record", "answer"])
     assert shown["budgets"] == {"turns": 30, "calls": 60, "tokens": None, "seconds": None}
 
 

@@ -18,7 +18,7 @@ from cowork_gym.cli.main import app, main
 from cowork_gym.core.record import read_episode, seal
 from cowork_gym.envs.registration import load_task
 
-VERBS = (("list",), ("show",), ("run",), ("check",), ("new",), ("new", "task"), ("new", "service"))
+VERBS = (("list",), ("show",), ("run",), ("check",), ("coverage",), ("release",), ("new",), ("new", "task"), ("new", "service"))
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -50,7 +50,7 @@ def test_without_a_verb_the_verbs_are_listed(arguments: list[str], capsys: pytes
     (["run", "M1100", "--agent", "noop", "--seed", "many"], "--seed"),
     (["run", "M1100", "--agent", "noop", "--seed", "-1"], "--seed"),
     (["run", "M1100", "--agent", "noop", "--format", "xml"], "--format"),
-    (["run", "M110", "--agent", "noop"], "unknown task 'M110', did you mean 'M1100'?"),
+    (["run", "M1100x", "--agent", "noop"], "unknown task 'M1100x', did you mean 'M1100'?"),
     (["run", "M1100", "--agent", "refrence"], "unknown agent 'refrence', did you mean 'reference'?"),
     (["run", "M1100", "--agent", "negative:nope"], "has no negative 'nope'"),
     (["run", "M1100", "--agent", "script:gone.yaml"], "gone.yaml: no such file"),

@@ -36,6 +36,15 @@ def test_what_is_read() -> None:
     assert dialogue(CHINESE).language is Language.CHINESE
 
 
+@pytest.mark.parametrize(("says", "language"), [
+    ("请联系 Brightwater Logistics 的 Ada Moreau。", "zh"), ("请发到仓库。", "zh"), ("Please ask 王建国.", "en"), ("12", "en"), ("仓库三号", "zh"),
+    ("Ada Moreau", "en"),
+    ("It is for 王建国 and 李晓梅 of the desk.", "en"),
+])
+def test_the_language_is_that_of_most_words(says: str, language: str) -> None:
+    assert dialogue(facts=[fact(says=says)], corrections=None).language == language
+
+
 def test_a_dialogue_is_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         dialogue().patience = 9  # type: ignore[misc]
@@ -45,9 +54,12 @@ def test_a_dialogue_is_frozen() -> None:
     ({"patiense": 3}, "patiense: unknown key: did you mean 'patience'?"),
     ({"persona": {"name": "A", "maner": "brief"}}, "persona.maner: unknown key: did you mean 'manner'?"),
     ({"persona": {"name": "A", "manner": "rude"}}, "persona.manner: input should be 'brief', 'formal', 'friendly' or 'impatient', not \"rude\""),
-    ({"persona": None}, "persona: is missing"), ({"facts": []}, "facts: needs 1 or more"), ({"schema_version": 2}, "schema_version: input should be 1, not 2"),
+    ({"persona": None}, "persona: is missing"), ({"facts": []}, "facts: needs 1 or more"),
+    ({"schema_version": 2}, "schema_version: input should be 1, not 2"),
     ({"facts": [fact(id="a b")]}, "facts[0].id: string should match pattern '^[A-Za-z0-9_.-]+$', not \"a b\""),
-    ({"facts": [fact(says=" \u200b ")]}, 'facts[0].says: expected a text that can be read, not " \\u200b "'),
+    ({"facts": [fact(says=" \u200b ")]}, 'facts[0].says: expected a text all of which can be seen, not " \\u200b "'),
+    ({"facts": [fact(says="a\tb")]}, 'facts[0].says: expected a text all of which can be seen, not "a\\tb"'),
+    ({"facts": [fact(says="a" * 1001)]}, "facts[0].says: string should have at most 1000 characters"),
     ({"facts": [fact(says=7)]}, "facts[0].says: input should be a valid string, not 7"),
     ({"facts": [fact(asks=[["a", 7]])]}, 'facts[0].asks[0]: expected a phrase, or a list of phrases all of which must be there, not ["a",7]'),
     ({"facts": [fact(asks=["*"])]}, 'facts[0].asks[0]: expected a phrase, or a list of phrases all of which must be there, not "*"'),
@@ -68,7 +80,8 @@ def test_a_dialogue_is_frozen() -> None:
     ({"corrections": [{**LATER, "when": {"replies": True}}]}, "corrections[0].when.replies: input should be a valid integer, not true"),
     ({"corrections": [{**LATER, "when": {"after": "place"}}]},
      "corrections[0] (fixed).when.after: 'place' may be told before 'date', and then nothing is corrected: let it come after 'date'"),
-    ({"private": [""]}, 'private[0]: expected a text or {regex: …}, not ""'), ({"private": ["---"]}, 'private[0]: expected a text or {regex: …}, not "---"'),
+    ({"private": [""]}, 'private[0]: expected a text or {regex: …}, not ""'),
+    ({"private": ["---"]}, 'private[0]: expected a text or {regex: …}, not "---"'),
     ({"private": [{"regexp": "a"}]}, 'private[0]: expected a text or {regex: …}, not {"regexp":"a"}'),
     ({"private": [{"regex": "a("}]}, "private[0].regex: not a regular expression: missing ), unterminated subpattern at position 1"),
     ({"private": [{"regex": "x*"}]}, "private[0].regex: finds something in every text"),
@@ -88,12 +101,15 @@ def test_what_is_no_mapping_is_refused(form: Any) -> None:
 
 
 @pytest.mark.parametrize(("secret", "text"), [
-    ("555-0192", "Call 555 0192."), ("my PIN is 4471", "My pin is: 4471"), ("Project Nightjar", "PROJECT\u00a0NIGHTJAR!"), ("Nightjar", "N i g h t j a r"),
-    ("naïve plan", "a naive plan"), ("夜鹰项目", "夜 鹰 项 目"), ("工资", "我的工资是"), ({"regex": r"\bpin\b.{0,9}\d{4}"}, "PIN is 4471"), ("Ｚoe", "zoe"), ("Night-jar", "nightjar"),
+    ("555-0192", "Call 555 0192."), ("my PIN is 4471", "My pin is: 4471"), ("Project Nightjar", "PROJECT\u00a0NIGHTJAR!"),
+    ("Nightjar", "N i g h t j a r"),
+    ("naïve plan", "a naive plan"), ("夜鹰项目", "夜 鹰 项 目"), ("工资", "我的工资是"), ({"regex": r"\bpin\b.{0,9}\d{4}"}, "PIN is 4471"),
+    ({"regex": r"PIN \d{4}"}, "my pin 4471"), ("Ｚoe", "zoe"), ("Night-jar", "nightjar"),
 ])
 def test_no_text_says_what_is_private(secret: Any, text: str) -> None:
     for fields, where in [
-        ({"facts": [fact(says=text)]}, "facts[0] (x).says"), ({"unknown": text}, "unknown"), ({"vague": text}, "vague"), ({"impatient": text}, "impatient"),
+        ({"facts": [fact(says=text)]}, "facts[0] (x).says"), ({"unknown": text}, "unknown"), ({"vague": text}, "vague"),
+        ({"impatient": text}, "impatient"),
         ({"persona": {"name": text}}, "persona.name"), ({"corrections": [{**LATER, "says": text}]}, "corrections[0] (fixed).says"),
     ]:
         written = refused({**ENGLISH, "corrections": [], "private": ["other", secret], **fields})

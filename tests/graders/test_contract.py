@@ -60,7 +60,7 @@ def test_a_missing_key_is_named() -> None:
 
 @pytest.mark.parametrize(("check", "message"), [
     ({"kind": "tool_caled", "id": "x"}, "checks[0] (x).kind: unknown kind 'tool_caled': did you mean 'tool_called'?"),
-    ({"id": "x"}, "checks[0] (x).kind: is missing: choose from answer, audit_absent"),
+    ({"id": "x"}, "checks[0] (x).kind: is missing: choose from answer, asked"),
     ({**LISTED, "tol": "x"}, "checks[0] (listed).tol: unknown key: did you mean 'tool'?"),
     ({"kind": "tool_called", "id": "x", "weight": 1, "tol": "y"}, "checks[0] (x).tol: unknown key: did you mean 'tool'?"),
     ({"kind": "tool_called", "id": "x", "weight": 1}, "checks[0] (x).tool: is missing"),

@@ -38,6 +38,7 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [  # matcher, what it matches, w
       "- 36 hours", "−36 hours", "36 hours and", "36 hours,", "and 36 hours", "36 hours -",
       "35 hours - 60 minutes", "thirty forty hours", "six thirty hours", "3 6 hours", "36 hours" + " " * 80, "36 36 hours"]),
     ({"duration": "4 hours"}, ["four hours", "240 minutes"], ["forty hours", "4 days", "-", "and"]),
+    ({"names": ["T-1", "T-2", "T-2"]}, ["T-2, T-1, t-2", "1. T-2\n2. T-2\n3. T-1", ["T-2", "T-2", "T-1"]], ["T-1, T-2", "T-1, T-2, T-2, T-3", "", None, 3]),
     ({"sequence": ["ISSUE", "Revoke it"]},
      ["issue > revoke it", "ISSUE→Revoke  IT", "1. Issue\n2. Revoke it.", "- issue\n- revoke it", "issue; revoke it;", "**issue** -> `revoke it`",
       "issue && revoke it", "(1) issue, (2) revoke it", ["Issue", "revoke it"], "ISSUE＞revoke it", "issue，revoke it", "issue；revoke it",

@@ -15,6 +15,7 @@ from cowork_gym.synthesis.gates import variation
 from cowork_gym.synthesis.gates.gate import Gate, Problem, Result
 from cowork_gym.synthesis.gates.package import PACKAGE
 from cowork_gym.synthesis.gates.reference import REFERENCE
+from cowork_gym.synthesis.gates.registry import GATES
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.gates.weights import WEIGHTS
 from cowork_gym.synthesis.proof import Proof, proof_html
@@ -109,3 +110,9 @@ def test_a_page_shows_texts_as_texts() -> None:
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "<i>" not in page
+
+
+def test_every_gate_is_explained() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert [one.name for one in GATES if f"| `{one.name}` | " not in text] == []
+    assert all(one.asks.endswith(".") for one in GATES)

@@ -12,10 +12,11 @@ from cowork_gym.synthesis.gates.registry import GATES
 
 RELATED = {
     "reference__skips_the_ticket": {"completeness"},
-    "reference__superseded_team": {"completeness"},
+    "reference__ends_on_an_error": {"completeness"},
+    "weights__forbids_what_is_not_there": {"mutation"},
     "weights__outcome_only_reads": {"degenerate"},
 }
-"""Gates that cannot but see the same flaw: a reference that falls short is no complete record either."""
+"""Gates that cannot but see the same flaw: a reference that falls short is no complete record, and a ban of nothing bans nothing."""
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,8 @@ def played() -> Episode:
 @pytest.mark.parametrize(("text", "found"), [
     ("CUS-1", {"CUS-1"}), ("CUS-1.", {"CUS-1"}), ("(CUS-12)", {"CUS-12"}), ("把CUS-12交给她", {"CUS-12"}), ("CUS-1/CUS-12", {"CUS-1", "CUS-12"}),
     ("see notes/plan.md, please", {"notes/plan.md"}), ("在房间 3开会", {"房间 3"}), ("the room Aare", {"Aare"}), ("Aarefoss", set()),
-    ("CUS-123", {"CUS-123"}), ("XCUS-1", {"XCUS-1"}), ("case INV-2026-7", {"INV-2026-7"}), ("on 2026-03-11 at 09:00", set()), ("desk-orchard", set()),
+    ("CUS-123", {"CUS-123"}), ("XCUS-1", {"XCUS-1"}), ("case INV-2026-7", {"INV-2026-7"}), ("order ORD001-3fa9c2.", {"ORD001-3fa9c2"}),
+    ("on 2026-03-11 at 09:00", set()), ("desk-orchard", set()),
     ("mail Bo.Li@Acme.example", {"bo.li@acme.example"}), ("ana@acme.example", {"ana@acme.example"}), (7, set()), (None, set()),
     ({"ids": ["CUS-1", {"CUS-12": 1}]}, {"CUS-1", "CUS-12"}),
 ])
@@ -64,7 +65,8 @@ def test_each_use_has_the_source_that_showed_it_first(played: Episode) -> None:
 
 
 def test_what_the_user_answers_is_a_source(played: Episode) -> None:
-    episode = _episode(played, (final("Which order?"), (Message("user", "It is ORD-5."),)), (message(None, ToolCall("a", {"id": "ORD-5"})), (_told({}),)))
+    asked, used = (final("Which order?"), (Message("user", "It is ORD-5."),)), (message(None, ToolCall("a", {"id": "ORD-5"})), (_told({}),))
+    episode = _episode(played, asked, used)
     [use] = uses(episode, Identifiers([]))
     assert use == Use("ORD-5", 1, 0, "a.id", USER)
 

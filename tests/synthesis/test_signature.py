@@ -1,5 +1,6 @@
 """The structural signature forgets names, ids and texts, and tells structures apart."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,6 @@ Rewrite = Callable[[str], str]
 
 
 def _package(tmp_path: Path, name: str, **rewritten: Rewrite) -> Task:
-    import shutil
-
     folder = shutil.copytree(SOUND, tmp_path / name)
     for path in folder.rglob("*.yaml"):
         text = path.read_text(encoding="utf-8")

@@ -125,7 +125,8 @@ def test_an_episode_whose_records_differ_is_told(task: Task) -> None:
     ("By 2026-04-01.", {"json": {"fields": {"due": {"date": "2026-04-01"}}}}, 1),
 ])
 def test_expected_values_in_a_request(task: Task, request_text: str, matches: Grading, told: int) -> None:
-    asking = _graded(replace(task, request=request_text), lambda grading: grading["outcomes"].append({"id": "more", "kind": "answer", "matches": matches}))
+    outcome = {"id": "more", "kind": "answer", "matches": matches}
+    asking = _graded(replace(task, request=request_text), lambda grading: grading["outcomes"].append(outcome))
     assert len(_found(LEAKS, asking)) == told
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from cowork_gym.envs.dialogue.form import Dialogue
-from cowork_gym.envs.dialogue.spelling import simplify
+from cowork_gym.envs.dialogue.spelling import is_visible, simplify
 from cowork_gym.envs.dialogue.tokens import pieces
 from cowork_gym.graders.matchers import show
 
 __all__ = ["leaves_facts"]
 
-_LONGEST = 6000
+_LONGEST = 20_000
 _AFFIRMED = re.compile(r"是的|对的|没错|正确|可以|确实|确认|好的|以[上下]")
 
 
@@ -35,7 +35,7 @@ def leaves_facts(dialogue: Dialogue, text: str, facts: Sequence[str], conversati
     told = [dialogue.told_by[id] for id in facts]
     if len(text) > _LONGEST or not simplify(text):
         return "it is empty or too long"
-    if not all(letter.isprintable() or letter == "\n" for letter in text):
+    if not is_visible(text):
         return "it has letters that nobody can see"
     if any(secret.stands_in(text) for secret in dialogue.private):
         return "it says what is private"

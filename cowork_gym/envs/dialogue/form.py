@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, PlainValidator, StrictBool, StrictIn
 
 from cowork_gym.envs.dialogue.phrases import Language, Manner, Phrases, language_of, phrases
 from cowork_gym.envs.dialogue.private import PrivateField
-from cowork_gym.envs.dialogue.spelling import mentions, simplify
+from cowork_gym.envs.dialogue.spelling import is_visible, mentions, simplify
 from cowork_gym.graders.checks.check import Clause, MatcherField
 from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import SchemaVersion
@@ -17,8 +17,8 @@ __all__ = ["Correction", "Dialogue", "Fact", "Persona", "Statement", "When"]
 
 
 def _spoken(text: str) -> str:
-    if not simplify(text):
-        raise ValueError(f"expected a text that can be read, not {show(text)}")
+    if not simplify(text) or not is_visible(text):
+        raise ValueError(f"expected a text all of which can be seen, not {show(text)}")
     return text.strip()
 
 
@@ -30,7 +30,7 @@ def _read_group(value: Any) -> tuple[str, ...]:
 
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+$")]
-Spoken = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_spoken)]
+Spoken = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_spoken)]
 """Something that the user says."""
 Group = Annotated[tuple[str, ...], PlainValidator(_read_group)]
 """Phrases all of which a question must have; written as a phrase when it is one."""

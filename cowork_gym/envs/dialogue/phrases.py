@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from cowork_gym.envs.dialogue.everyday import CHINESE, EVERYDAY
 from cowork_gym.envs.dialogue.spelling import CJK
+from cowork_gym.mock_services.kit.stem import stem
 
 __all__ = ["Language", "Manner", "Phrases", "language_of", "phrases"]
 
@@ -77,9 +79,11 @@ _PHRASES = {
 
 
 def language_of(texts: Iterable[str]) -> Language:
-    """The language that most of the texts are in, counted in words: a Chinese letter is about as long as half an English word."""
+    """The language of texts by their everyday words, since names may be in another script; where there is none, by all of their words."""
     joined = "\n".join(texts)
-    return Language.CHINESE if len(_HAN.findall(joined)) > 2 * len(_WORD.findall(joined)) else Language.ENGLISH
+    letters, words = _HAN.findall(joined), [stem(word.lower()) for word in _WORD.findall(joined)]
+    chinese, english = (sum(one in CHINESE for one in letters), len(letters)), (sum(one in EVERYDAY for one in words), len(words))
+    return Language.CHINESE if chinese > english else Language.ENGLISH
 
 
 def phrases(language: Language, manner: Manner) -> Phrases:

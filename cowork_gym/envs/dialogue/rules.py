@@ -58,7 +58,7 @@ class RuleUser:
         volunteered = [fact for fact in dialogue.facts if fact.volunteered and fact not in new and self._may_tell(fact, state)]
         told = [fact.id for fact in (*new, *volunteered)]
         corrections = self._due(state, told)
-        known = [] if new else [fact for fact in asked if fact.id in state.told][: dialogue.per_reply]
+        known = [fact for fact in asked if fact.id in state.told][: dialogue.per_reply]
         lines = [fact.says for fact in new] or self._again(known, state, corrections)
         if not (new or known):
             lines = [dialogue.phrases.vague if is_vague(question) else dialogue.phrases.unknown]

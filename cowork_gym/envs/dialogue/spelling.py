@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from cowork_gym.graders.matchers import normalise
 
-__all__ = ["CJK", "mentions", "simplify"]
+__all__ = ["CJK", "is_visible", "mentions", "simplify"]
 
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 """Letters of scripts that put no blank between words, as a range for a character class. Hangul is among them for its particles."""
@@ -20,6 +20,11 @@ def simplify(text: str) -> str:
     """A text without regard to case, width, accents, kinds of quotes and white space."""
     letters = unicodedata.normalize("NFD", normalise(text).translate(_QUOTES))
     return unicodedata.normalize("NFC", "".join(letter for letter in letters if unicodedata.category(letter) != "Mn"))
+
+
+def is_visible(text: str) -> bool:
+    """Whether every letter of a text can be seen, is a blank, or ends a line."""
+    return all(letter.isprintable() or letter == "\n" or unicodedata.category(letter) == "Zs" for letter in text)
 
 
 def mentions(text: str, phrase: str) -> bool:

@@ -1,14 +1,7 @@
-"""Seeded variation (placeholder until its author writes this file)."""
+"""Seeded variation: the forms that a task has for seeds, with gradings that follow from the same variables."""
 
-from cowork_gym.core.task import Task
+from cowork_gym.envs.variation.check import check_variation
+from cowork_gym.envs.variation.form import Variation, parse_variation
+from cowork_gym.envs.variation.instances import instance
 
-__all__ = ["check_variation", "instance"]
-
-
-def instance(task: Task, seed: int) -> Task:
-    """The task."""
-    return task
-
-
-def check_variation(task: Task) -> None:
-    """Nothing yet."""
+__all__ = ["Variation", "check_variation", "instance", "parse_variation"]

@@ -11,7 +11,7 @@ from cowork_gym.graders.matchers.folding import fold, normalise
 from cowork_gym.graders.matchers.labels import Labelled
 from cowork_gym.graders.matchers.matcher import Matcher, MatcherError, show
 from cowork_gym.graders.matchers.patterns import compile_pattern
-from cowork_gym.graders.matchers.sequences import Commands, SequenceOf
+from cowork_gym.graders.matchers.sequences import Commands, NamesOf, SequenceOf
 from cowork_gym.graders.matchers.texts import ContainsAll, ContainsAny, ContainsNone, Regex, Text
 from cowork_gym.graders.matchers.values import Date, Equals, MentionsNumber, Number, OneOf, Present, SetOf, read_date
 from cowork_gym.graders.numerals import exact
@@ -115,6 +115,10 @@ def _sequence(value: Any, at: str) -> Matcher:
     return SequenceOf(tuple(map(_needle, _items(value))))
 
 
+def _names(value: Any, at: str) -> Matcher:
+    return NamesOf(tuple(map(_needle, _items(value))))
+
+
 def _commands(value: Any, at: str) -> Matcher:
     return Commands(tuple(map(_needle, _items(value))))
 
@@ -206,7 +210,7 @@ def _needle(value: Any) -> str:
 MATCHERS: Mapping[str, Callable[..., Matcher]] = {
     "all": _all, "any": _any, "commands": _commands, "contains": _contains, "contains_all": _contains_all, "contains_any": _contains_any,
     "contains_none": _contains_none, "date": _date, "duration": _duration, "equals": _equals, "fields": _fields, "form": _form,
-    "json": _json, "labelled": _labelled, "mentions_number": _mentions_number, "not": _not, "number": _number, "one_of": _one_of,
-    "present": _present, "regex": _regex, "sequence": _sequence, "set": _set, "text": _text,
+    "json": _json, "labelled": _labelled, "mentions_number": _mentions_number, "names": _names, "not": _not, "number": _number,
+    "one_of": _one_of, "present": _present, "regex": _regex, "sequence": _sequence, "set": _set, "text": _text,
 }
 """What a mapping may name, and how each is read: a function of the value and of where it stands."""

@@ -1,4 +1,4 @@
-"""Matchers of names in an order, and of commands in an order."""
+"""Matchers of names in an order or in any, and of commands in an order."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from cowork_gym.graders.matchers.folding import fold, normalise
 from cowork_gym.graders.matchers.lines import Item, count_up, read_command, read_item
 from cowork_gym.graders.matchers.matcher import readable, show
 
-__all__ = ["Commands", "SequenceOf"]
+__all__ = ["Commands", "NamesOf", "SequenceOf"]
 
 _SEPARATOR = re.compile(r"&&|[-=]{0,2}>|[→⇒➔➜;,、\n]")
 _COMMAND_END = re.compile(r"&&|[;\n]")
@@ -33,6 +33,25 @@ class SequenceOf:
     def describe(self) -> str:
         """The names."""
         return f"{' > '.join(map(show, self.items))} in this order"
+
+
+@dataclass(frozen=True, slots=True)
+class NamesOf:
+    """Names in any order, each as often as it is listed: the items of a list or of a text, as for `SequenceOf`."""
+
+    items: tuple[str, ...]
+    folded: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folded", tuple(sorted(map(normalise, self.items))))
+
+    def matches(self, value: Any) -> bool:
+        """Whether these names are there and no others."""
+        return tuple(sorted(normalise(item.text) for item in _read(value, _SEPARATOR, read_item))) == self.folded
+
+    def describe(self) -> str:
+        """The names."""
+        return f"{', '.join(map(show, self.items))} in any order"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,19 @@ from cowork_gym.synthesis.ends import end_of
 from cowork_gym.synthesis.gates.faults import lost_calls
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
-from cowork_gym.synthesis.recorded import doubles, drops, script_of, strays, without_writes, writes_of
+from cowork_gym.synthesis.recorded import NONE_WHOLE, doubles, drops, script_of, strays, whole, without_writes, writes_of
 from cowork_gym.synthesis.rewards import reward_of, ungraded
 
 __all__ = ["COPYCAT"]
 
 _DOUBLED = "let a check count it (`max: 1`), or let `unchanged` allow no second one"
-_ASTRAY = "let a check or outcome ask for this argument's value, and for no second record (`max: 1`, `audit_absent`, a narrower `allow`)"
+_ASTRAY = "let an outcome ask for the row as it ends, or for this value and no second record (`max: 1`, `audit_absent`, a narrower `allow`)"
 
 
 def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     problems, told = list[Problem](), list[str]()
-    for at, original in enumerate(subject.references):
-        script = script_of(subject, at)
+    for at in whole(subject):
+        script, original = script_of(subject, at), subject.references[at]
         writes = writes_of(subject, script)
         left_out = drops(subject, script, writes)
         bearing = [number for number in writes if _short(left_out[number], original)]
@@ -33,7 +33,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
         found, count = _elsewhere(subject, script, original, bearing)
         problems += found
         told.append(f"reference {script.name}: {len(writes)} writes, {len(bearing)} of them bearing, {count} aimed at look-alikes")
-    return tuple(problems), tuple(told)
+    return tuple(problems), tuple(told) or NONE_WHOLE
 
 
 def _left_out(subject: Subject, script: Execution) -> Iterator[Problem]:

@@ -7,8 +7,9 @@ from cowork_gym.core.episode import Episode
 from cowork_gym.core.grade import PASS
 from cowork_gym.core.ledger import Effect
 from cowork_gym.harness.policies.policy import Policy
+from cowork_gym.harness.policies.read_everything import ReadEverythingPolicy
 from cowork_gym.harness.policies.spray import SprayPolicy
-from cowork_gym.synthesis.agents import Within, asker, claimer
+from cowork_gym.synthesis.agents import Parrot, Within, asker, claimer
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.rewards import ungraded
@@ -41,7 +42,7 @@ def play_agents(subject: Subject) -> Mapping[str, Episode]:
     episodes = {name: subject.play_agent(name) for name in ("noop", "text-only", "read-everything", "random", "spray")}
     careful = tools.keys() - subject.contract.forbidden_tools
     readers = {name for name, door in tools.items() if door.tool.effect is Effect.READ}
-    policies: list[Policy] = [Within("careful-spray", SprayPolicy(task.budgets), careful), Within("parrot", SprayPolicy(task.budgets), readers)]
+    policies: list[Policy] = [Within("careful-spray", SprayPolicy(task.budgets), careful), Parrot(ReadEverythingPolicy(readers, task.budgets))]
     policies += [asker(task)] if task.dialogue else []
     policies += [claimer(task)] if task.stages else []
     return episodes | {policy.name: subject.play_policy(policy) for policy in policies}

@@ -6,7 +6,7 @@ from cowork_gym.synthesis.derived import calls_of, dropped
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.provenance import uses
-from cowork_gym.synthesis.recorded import drops, is_write, script_of, writes_of
+from cowork_gym.synthesis.recorded import NONE_WHOLE, drops, is_write, script_of, whole, writes_of
 from cowork_gym.synthesis.rewards import reward_of, ungraded
 
 __all__ = ["DROP_ONE", "PADDING"]
@@ -19,7 +19,7 @@ _PADDED = "let checks name what has to be read, or take these steps out of the f
 
 def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     problems, told = list[Problem](), list[str]()
-    for at in range(len(subject.references)):
+    for at in whole(subject):
         script = script_of(subject, at)
         looks, found = _looks(subject, script, subject.references[at], first=at == 0)
         problems += found
@@ -30,7 +30,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
             if len(looks) > PADDING * len(calls):
                 found_padding = f"{len(looks)} of {len(calls)} steps can be left out for nothing, at most a quarter may be: {listed}"
                 problems.append(Problem(f"reference {script.name}", found_padding, _PADDED))
-    return tuple(problems), tuple(told)
+    return tuple(problems), tuple(told) or NONE_WHOLE
 
 
 def _looks(subject: Subject, script: Execution, original: Episode, *, first: bool) -> tuple[list[int], list[Problem]]:

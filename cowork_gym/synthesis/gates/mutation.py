@@ -14,7 +14,7 @@ from cowork_gym.synthesis.gates.degenerate import play_agents
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.mutants import Mutant, weakened
-from cowork_gym.synthesis.recorded import doubles, drops, overreaches, script_of, spoils, strays, without_writes, writes_of
+from cowork_gym.synthesis.recorded import NONE_WHOLE, doubles, drops, overreaches, script_of, spoils, strays, whole, without_writes, writes_of
 from cowork_gym.synthesis.regrade import Mark, mark_of, regrade
 
 __all__ = ["MUTATION"]
@@ -41,9 +41,12 @@ class _Recorded(NamedTuple):
 
 
 def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    if not whole(subject):
+        return (), NONE_WHOLE
     recorded = _recorded(subject)
     problems, survivors, count = list[Problem](), list[str](), 0
-    ids = [one.id for one in recorded[0].checks] if recorded else []
+    unreachable = {f"forbidden:{tool}" for tool in subject.contract.forbidden_tools if tool not in subject.blueprint.tools}
+    ids = [one.id for one in recorded[0].checks if one.id not in unreachable]
     for id in ids:
         if not any(one.changed(id, lambda _: ()) for one in recorded):
             problems.append(Problem(id, f"without it, none of {len(recorded)} recorded executions has another grade", _DELETED))
@@ -89,7 +92,7 @@ def _recorded(subject: Subject) -> list[_Recorded]:
 
 def _episodes(subject: Subject) -> list[Episode]:
     played = [*subject.negatives, *subject.references]
-    for at in range(len(subject.references)):
+    for at in whole(subject):
         script = script_of(subject, at)
         writes, steps = writes_of(subject, script), range(len(calls_of(script)))
         played += drops(subject, script, steps if at == 0 else writes).values()
@@ -97,7 +100,7 @@ def _episodes(subject: Subject) -> list[Episode]:
         played += [episode for one in strays(subject, script, writes) for episode in (one.instead, one.besides)]
         emptied = without_writes(subject, script)
         played += [] if emptied is None else [emptied]
-    first = script_of(subject, 0)
+    first = script_of(subject, whole(subject)[0])
     return [*played, *spoils(subject, first), *overreaches(subject, first), *play_agents(subject).values()]
 
 

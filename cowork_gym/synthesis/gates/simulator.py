@@ -1,16 +1,17 @@
 """The gate `simulator`: the user of a dialogue keeps to their facts, tells them only when asked, and not asking costs something."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cowork_gym.core.episode import Episode, Turn
 from cowork_gym.core.messages import final
+from cowork_gym.core.task import Execution
 from cowork_gym.envs.dialogue import Dialogue, Reply, RuleUser, leaves_facts, parse_dialogue
 from cowork_gym.graders.checks import Asked
 from cowork_gym.synthesis.derived import silenced
 from cowork_gym.synthesis.gates.degenerate import play_agents
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
-from cowork_gym.synthesis.recorded import script_of
+from cowork_gym.synthesis.recorded import script_of, whole
 from cowork_gym.synthesis.rewards import reward_of, ungraded
 
 __all__ = ["SIMULATOR"]
@@ -26,6 +27,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     asked = [check for _, check in subject.contract.placed() if isinstance(check, Asked)]
     problems = [*_unasked(subject, asked), *_silent(subject, asked), *_at_once(dialogue)]
     play_agents(subject)
+    subject.play(_interrogation(dialogue, len(subject.task.stages)))
     episodes = {id(one): one for one in (*subject.references, *subject.negatives, *subject.episodes)}.values()
     replies = 0
     for episode in episodes:
@@ -35,8 +37,19 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
                 problems.append(Problem(f"{episode.agent}, reply to message {turn.index + 1}", found, "mend what the user says, or who says it"))
     return tuple(problems), (
         f"{replies} replies in {len(episodes)} episodes looked at; {len(dialogue.facts)} facts, {len(asked)} checks ask for one",
-        *(f"reference {one.agent}: hears {', '.join(_heard(one)) or 'nothing'}" for one in subject.references),
+        *(f"{one.agent} hears {', '.join(_heard(one)) or 'nothing'}" for one in subject.references),
     )
+
+
+def _interrogation(dialogue: Dialogue, moves: int) -> Execution:
+    """Who asks for what is private first, then for every fact in each of its words."""
+    secrets = [f"Is it true that {one.written}?" for one in dialogue.private]
+    facts = [f"Could you tell me {', '.join(_plain(group))}?" for fact in dialogue.facts for group in fact.asks]
+    return Execution("interrogation", (*map(final, [_ANYTHING, *secrets, *facts]), *[final("")] * moves))
+
+
+def _plain(group: Iterable[str]) -> list[str]:
+    return [phrase.removesuffix("*") for phrase in group]
 
 
 def _replies(episode: Episode) -> Iterator[tuple[Turn, list[str]]]:
@@ -64,14 +77,14 @@ def _unasked(subject: Subject, asked: list[Asked]) -> Iterator[Problem]:
 
 def _silent(subject: Subject, asked: list[Asked]) -> Iterator[Problem]:
     """Who never asks loses what asking is worth, even with the right values by luck."""
-    for at, original in enumerate(subject.references):
-        script = script_of(subject, at)
+    for at in whole(subject):
+        script, original = script_of(subject, at), subject.references[at]
         questions = [turn.index for turn, _ in _replies(original)]
         episode = subject.play(silenced(script, questions, "asks nothing"))
-        where, reward, full = f"reference {script.name} without its questions", reward_of(episode), reward_of(original)
+        where, reward = f"reference {script.name} without its questions", reward_of(episode)
         if reward is None:
             yield ungraded(where, episode)
-        elif full is not None and reward >= full:
+        elif reward == 1:
             yield Problem(where, f"it still earns {reward}", "give weight to an `asked` check, or make it an outcome")
         passed = {one.id for one in episode.grade.checks if one.passed} if episode.grade else set()
         for check in asked:
@@ -81,7 +94,7 @@ def _silent(subject: Subject, asked: list[Asked]) -> Iterator[Problem]:
 
 def _at_once(dialogue: Dialogue) -> Iterator[Problem]:
     """Neither a message that asks for everything by name nor one that asks for anything at all hears everything."""
-    phrases = [phrase.removesuffix("*") for fact in dialogue.facts for group in fact.asks for phrase in group]
+    phrases = [phrase for fact in dialogue.facts for group in fact.asks for phrase in _plain(group)]
     facts, unasked = {fact.id for fact in dialogue.facts}, {fact.id for fact in dialogue.facts if fact.volunteered}
     if len(facts) > 1 and facts <= _told(RuleUser(dialogue).reply((), final(f"Could you tell me {', '.join(phrases)}?"))):
         advice = "lower per_reply, or let a fact come `after` another one"

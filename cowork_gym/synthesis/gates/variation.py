@@ -1,11 +1,12 @@
 """The gate `variation`: seeds change what the right way is, and the same seed always gives the same form."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from cowork_gym.core.canonical import digest
 from cowork_gym.core.episode import Episode
+from cowork_gym.core.grade import Grade
 from cowork_gym.core.task import Task
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.variation import instance
@@ -35,12 +36,24 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     evidence = [f"{len(set(forms.values()))} different forms for the seeds {_SEEDS[0]} to {_SEEDS[-1]}"]
     realized = [name for name in _REALIZED if task.variation.get(name)]
     if realized:
-        won = [seed for seed in _SEEDS if _wins(task, seed)]
+        grades = {seed: _played(task, seed).grade for seed in _SEEDS}
+        won = [seed for seed, grade in grades.items() if grade and grade.passed]
         evidence.append(f"varies {', '.join(realized)}; the author's reference as it stands passes on {len(won)} of {len(_SEEDS)} seeds")
-        if len(won) > _MOST:
-            found = f"reference {task.references[0].name} as it stands passes on the seeds {', '.join(map(str, won))}; at most {_MOST} may be"
-            problems.append(Problem(_FILE, found, "let seeds change what the reference's arguments or the answer depend on"))
+        problems += [*_ungraded(grades), *_too_often(won, task.references[0].name)]
     return tuple(problems), tuple(evidence)
+
+
+def _ungraded(grades: Mapping[int, Grade | None]) -> Iterator[Problem]:
+    for seed, grade in grades.items():
+        if grade is None or grade.fault is not None:
+            told = grade.fault.message if grade and grade.fault else "it was not graded"
+            yield Problem(f"seed {seed}", f"the author's reference as it stands has no grade: {told}", "mend what failed")
+
+
+def _too_often(won: Sequence[int], reference: str) -> Iterator[Problem]:
+    if len(won) > _MOST:
+        found = f"reference {reference} as it stands passes on the seeds {', '.join(map(str, won))}; at most {_MOST} may be"
+        yield Problem(_FILE, found, "let seeds change what the reference's arguments or the answer depend on")
 
 
 def _unstable(task: Task, forms: Mapping[int, str]) -> Iterator[Problem]:
@@ -54,11 +67,6 @@ def _equal(task: Task, forms: Mapping[int, str]) -> Iterator[Problem]:
     if len(alike) > _MOST:
         found = f"the seeds {', '.join(map(str, alike))} give the author's form"
         yield Problem(_FILE, found, "declare something that differs, or remove the file")
-
-
-def _wins(task: Task, seed: int) -> bool:
-    grade = _played(task, seed).grade
-    return grade is not None and grade.passed
 
 
 def _played(task: Task, seed: int) -> Episode:

@@ -2,7 +2,7 @@
 
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -145,8 +145,12 @@ def _proof_of(plan: Plan, task: Task, prove: Prover, watch: Watch | None) -> Pro
     return proof
 
 
-def _told(proof: Proof) -> Iterable[str]:
-    return (f"{result.gate}, seed {result.seed}: {one.where}: {one.found}; {one.advice}" for result, one in proof.problems)
+def _told(proof: Proof) -> Iterator[str]:
+    """The first problem of each gate that found some, and how many more there are."""
+    for gate in proof.failed:
+        (result, first), *more = [(result, problem) for result, problem in proof.problems if result.gate == gate]
+        rest = f" (and {len(more)} more)" if more else ""
+        yield f"{gate}, seed {result.seed}: {first.where}: {first.found}; {first.advice}{rest}"
 
 
 def _released(one: _Examined, uses: tuple[Use, ...], side: str, proof: Proof) -> ReleasedTask:

@@ -22,6 +22,7 @@ MARKER = "COMPLETE"
 PRIVATE = "private"
 """What stays with those who train and evaluate."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+_SEAL = re.compile(rb"([0-9a-f]{64})\n")
 _BLOCK = 1 << 20
 
 
@@ -104,10 +105,8 @@ def damages(folder: Path, *, public: bool = False) -> tuple[Damage, ...]:
 def seal_of(folder: Path) -> str:
     """The seal that the marker holds; empty when there is none."""
     marker = folder / MARKER
-    try:
-        return marker.read_text(encoding="ascii").removesuffix("\n") if _is_file(marker) else ""
-    except ValueError:
-        return ""
+    held = _SEAL.fullmatch(marker.read_bytes()) if _is_file(marker) else None
+    return held[1].decode() if held else ""
 
 
 def _expected(folder: Path) -> dict[str, str] | None:

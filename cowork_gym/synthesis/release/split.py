@@ -12,8 +12,8 @@ __all__ = ["hold_out"]
 def hold_out(categories: Mapping[str, str], pairs: Iterable[tuple[str, str]], fraction: float, name: str) -> frozenset[str]:
     """The tasks to hold out.
 
-    Each category gives its share, rounded by the largest remainders, of groups of tasks that must stay together. The same tasks under
-    the same name are always divided in the same way.
+    Each category gives its share, rounded by the largest remainders, of groups of tasks that must stay together; neither side is empty.
+    The same tasks under the same name are always divided in the same way.
 
     Args:
         categories: The category of each task, by id.
@@ -27,17 +27,17 @@ def hold_out(categories: Mapping[str, str], pairs: Iterable[tuple[str, str]], fr
     if not 0 < fraction < 1:
         raise UserError(f"the share to hold out is a number between 0 and 1, not {fraction:g}")
     groups = _groups(sorted(categories), pairs)
+    if len(groups) < 2:
+        raise UserError(f"nothing can be held out: {len(categories)} task{'s' * (len(categories) != 1)}, all of them alike")
     strata: dict[str, list[list[str]]] = defaultdict(list)
     for group in groups:
         strata[categories[group[0]]].append(group)
     wanted = _shares({category: sum(map(len, members)) for category, members in strata.items()}, fraction)
-    held = {id for category in sorted(strata) for id in _draw(strata[category], wanted[category], name, category)}
-    if not held:  # shares so small, or groups so large, that none fits: the smallest group is held out
-        order = sorted(groups, key=len)
-        if len(order) < 2:
-            raise UserError(f"nothing can be held out: {len(categories)} task{'s' * (len(categories) != 1)}, all of them alike")
-        held = {*generator(0, name, "split").choice([one for one in order if len(one) == len(order[0])])}
-    return frozenset(held)
+    held = {one for category in sorted(strata) for one in _draw(strata[category], wanted[category], name, category)}
+    least = min(groups, key=lambda group: (len(group), generator(0, name, "split", *group).random()))
+    if not held:  # no group was so small that it fitted
+        held = {*least}
+    return frozenset(held - {*least} if len(held) == len(categories) else held)
 
 
 def _groups(ids: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -62,7 +62,7 @@ def _shares(sizes: Mapping[str, int], fraction: float) -> dict[str, int]:
 
 
 def _draw(groups: list[list[str]], wanted: int, name: str, category: str) -> list[str]:
-    """Groups of a category, in an order of chance, as long as they fit; one is always left."""
+    """Groups of a category, in an order of chance, as long as they fit."""
     order, drawn = sorted(groups), list[str]()
     generator(0, name, "split", category).shuffle(order)
     for group in order:
