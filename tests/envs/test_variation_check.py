@@ -37,6 +37,8 @@ def test_what_fits_is_accepted(task: Task) -> None:
     (desk(names={"I": "last_name"}), "names.I", "is too short to be told from other text"),
     (_said(desk(names={"Will Okafor": "person"}), "Will Okafor will answer."), "names.Will Okafor",
      '"will" is also a word of task.yaml, and would be rewritten there: give the package another name'),
+    (replace(_with("M1100", {"names": {"Active Freight": "company"}}), request="Find Active Freight."), "names.Active Freight",
+     '"active" is also a word that the tools know: give the package another name'),
     (_said(desk(names={"Subject Line": "company"}), "Subject Line"), "names", '"subject" is also what a field is called (subject)'),
     (_said(desk(names={"Ines Okafor": "person", "Ian Okafor": "person"}), "Ian Okafor and i.okafor@x"), "names",
      '"I. Okafor" may also be of names: give one of the two another form in the package'),

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -71,8 +72,7 @@ def test_seed_0_is_the_task_and_forms_lead_back_to_it(name: str) -> None:
 
 
 def test_a_task_without_variation_has_one_form() -> None:
-    task = certificates()
-    plain = type(task)(**{**{name: getattr(task, name) for name in task.__dataclass_fields__}, "variation": {}})
+    plain = replace(certificates(), variation={})
     assert instance(plain, 7) is plain
 
 
@@ -143,6 +143,17 @@ def test_order_and_noise() -> None:
     assert not any("CUS-1018" in one["title"] for one in noise)
     firsts = [instance(task, seed).world["crm"]["customers"][0] for seed in range(1, 9)]
     assert len({(one["tier"], one["industry"]) for one in firsts}) > 3
+
+
+def test_noise_of_a_chinese_task_is_chinese() -> None:
+    template = {"message_id": {"id": "n"}, "from": {"person": True}, "body": {"sentence": 6}, "tags": [{"company": True}, {"integer": [3, 4]}],
+                "to": {"email": True}, "total": {"amount": ["10.00", 20]}, "date": {"date": ["2026-03-01", "2026-03-02"]}}
+    task = replace(desk(dates="weeks", noise=[{"table": "gmail.messages", "min": 3, "max": 3, "record": template}]), language="zh")
+    form = instance(task, 1)
+    days = {(date(2026, 3, day) + (form.mock_today - task.mock_today)).isoformat() for day in (1, 2)}
+    for one in form.world["gmail"]["messages"][2:]:
+        assert re.fullmatch(r"n-\d{4}", one["message_id"]) and re.fullmatch("[\u4e00-\u9fff]{2,4}", one["from"]) and not one["body"].isascii()
+        assert one["tags"][1] in (3, 4) and one["to"].endswith(".example") and 10 <= one["total"] <= 20 and one["date"] in days
 
 
 def test_choices_and_wordings_come_up_in_turn() -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from cowork_gym.core.canonical import encode
 from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.core.ids import generator
 from cowork_gym.core.task import Task
@@ -84,6 +85,8 @@ def _plain_uses(plan: Plan, word: str) -> Iterator[str]:
     if is_chinese(word) or word == word.lower():
         return
     ordinary = re.compile(rf"(?<![\w@./-]){small}(?![\w@/-]|\.\w)")
+    if ordinary.search(encode(plan.task.contracts)):
+        yield f"{show(small)} is also a word that the tools know: give the package another name"
     for place, text in plan.corpus.texts:
         if place and not place.startswith("private/") and text.strip() != small and ordinary.search(text):
             yield f"{show(small)} is also a word of {place}, and would be rewritten there: give the package another name"

@@ -3,8 +3,8 @@
 import re
 import string
 from collections.abc import Callable, Mapping
-from itertools import count
 
+from cowork_gym.core.errors import PackageError
 from cowork_gym.core.ids import generator
 from cowork_gym.envs.variation.fakes import CHINESE, ENGLISH, fake
 from cowork_gym.envs.variation.names import Kind, Pairs, ascii_word, joined_pairs, latin_words, word_pairs
@@ -16,6 +16,7 @@ _FITS = {
     "first_name": re.compile(r"[A-Z][a-z]{2,}|[\u4e00-\u9fff]{1,2}"), "last_name": re.compile(r"[A-Z][a-z]{2,}|[\u4e00-\u9fff]"),
     "company_prefix": re.compile(r"[\u4e00-\u9fff]{2,4}"),
 }
+_TRIES, _DRAWS = 20, 500
 _SIGNS = string.ascii_uppercase
 _PLAIN = re.compile(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*|[\u4e00-\u9fff]+")
 
@@ -73,15 +74,19 @@ class Naming:
             seed: The seed.
             task: The task's id.
             taken: Whether a text stands somewhere in the package.
+
+        Raises:
+            PackageError: There are no names left.
         """
-        for attempt in count():
+        for attempt in range(_TRIES):
             new = dict[str, str]()
             for key, (locale, what) in self._asked.items():
                 numbers = generator(seed, task, "names", key, attempt)
-                new[key] = next(one for one in (fake(locale, what, numbers.getrandbits(32)) for _ in count()) if self._is_new(one, what, new, taken))
-            if not any(taken(text) for old, text in self.pairs(new) if is_chinese(old) and old in self.names):
+                asked = (fake(locale, what, numbers.getrandbits(32)) for _ in range(_DRAWS))
+                new[key] = next((one for one in asked if self._is_new(one, what, new, taken)), "")
+            if all(new.values()) and not any(taken(text) for old, text in self.pairs(new) if is_chinese(old) and old in self.names):
                 return new
-        raise AssertionError
+        raise PackageError("private/variation.yaml", "names", "Faker has no names left that the package does not have: declare fewer")
 
     def _is_new(self, text: str, what: str, others: Mapping[str, str], taken: Callable[[str], bool]) -> bool:
         if not _FITS.get(what, _PLAIN).fullmatch(text) or text in others.values() or text in self._asked:

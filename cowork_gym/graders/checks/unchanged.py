@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from cowork_gym.core.snapshot import Change
 from cowork_gym.graders.checks.check import Check, Clause, Reference, TableName, Verdict
-from cowork_gym.graders.evidence import Evidence, label
+from cowork_gym.graders.evidence import FILES, Evidence, label
 
 __all__ = ["Allowance", "Unchanged"]
 
@@ -56,6 +56,8 @@ class Unchanged(Check):
         for index, one in enumerate(self.allow):
             if one.key is None:
                 yield Reference(f"allow[{index}].table", "table", one.table)
+            elif one.table == FILES:  # one that the agent is to write need not be there yet
+                yield Reference(f"allow[{index}].key", "file", one.key)
             else:
                 yield Reference(f"allow[{index}].key", "row", one.table, one.key)
 
