@@ -18,6 +18,7 @@ from cowork_gym.core.snapshot import Snapshot
 from cowork_gym.core.task import Task
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.registration import load_task, register, register_catalog
+from cowork_gym.envs.variation import instance
 from cowork_gym.envs.world import World
 from cowork_gym.mock_services.kit import Service, tool
 
@@ -29,17 +30,21 @@ __all__ = [
 ]
 
 
-def reference(name: str | Path | Task) -> Sequence[Message]:
+def reference(name: str | Path | Task, seed: int = 0) -> Sequence[Message]:
     """The actions of a task's first reference execution, which earns 1.0.
+
+    A blank such as `${helpdesk_create_ticket.ticket.ticket_id}` stands for what an earlier call gave; `harness` fills it in while it
+    plays, as in `play(env, make_agent("reference", env.task), seed=0)`.
 
     Args:
         name: An environment id, a short name, a package's folder, or a loaded task.
+        seed: The form of the task that is played.
 
     Raises:
         UserError: There is no such task.
     """
     task = name if isinstance(name, Task) else load_task(name)
-    return task.references[0].actions
+    return instance(task, seed).references[0].actions
 
 
 register_catalog()

@@ -49,6 +49,7 @@ def run(
     spec: Annotated[str | None, typer.Option("--reward", metavar="SPEC", help="The reward spec, where it is not to be the task's own.")] = None,
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
     judge: Annotated[str | None, typer.Option("--judge", metavar="JUDGE", help="Who judges by rubrics: openai:MODEL@BASE_URL.")] = None,
+    user: Annotated[str, typer.Option("--user", metavar="USER", help="Who answers questions: rules, or openai:MODEL@BASE_URL.")] = "rules",
     min_reward: Annotated[float | None, typer.Option("--min-reward", metavar="X", callback=_share, help="Exit 1 when the reward is less.")] = None,
 ) -> None:
     """Let an agent play a task, and show its turns and its grade.
@@ -57,13 +58,14 @@ def run(
     Ctrl-C stopped it, after which it is graded and kept as it stands.
     """
     from cowork_gym.cli.display import open_screen, show_turn
+    from cowork_gym.envs.variation import instance
     from cowork_gym.harness import make_agent
 
     screen = None if as_json else open_screen()
     with apart(as_json):
-        env = _open_env(id, door, spec, judge)
+        env = _open_env(id, door, spec, judge, user)
         try:
-            policy = make_agent(agent, env.task, tool_format=tool_format)
+            policy = make_agent(agent, instance(env.task, seed), tool_format=tool_format)
             folder = None if out is None else _open_folder(out)
             if screen is not None:
                 _show_start(screen, env.task, policy.name, seed)
@@ -81,11 +83,14 @@ def run(
         raise typer.Exit(130 if interrupted else 1)
 
 
-def _open_env(id: str, door: str, spec: str | None, judge: str | None) -> "CoworkEnv":
+def _open_env(id: str, door: str, spec: str | None, judge: str | None, user: str) -> "CoworkEnv":
     from cowork_gym.envs.env import CoworkEnv
     from cowork_gym.harness.judges import make_judge
+    from cowork_gym.harness.users import make_user
 
-    return CoworkEnv(id, door=door, reward=spec, judge=None if judge is None else make_judge(judge))
+    return CoworkEnv(
+        id, door=door, reward=spec, judge=None if judge is None else make_judge(judge), user=lambda task: make_user(user, task),
+    )
 
 
 def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") -> tuple[Episode, bool]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_coverage"]
 
 _BAR, _GAP, _GRID, _COLUMNS = "#3b6ea5", "#c0392b", "Blues", 3
-_LINE, _HEAD = 0.19, 0.65
-"""Inches for a value, and for the head of a panel."""
+_LINE, _HEAD, _MARGIN, _FOOT = 0.19, 0.65, 1.1, 0.75
+"""Inches for a value, for the head of a panel, for the title with the names under the grid, and for these alone."""
 
 
 def draw_coverage(found: Coverage, title: str, path: Path) -> None:
@@ -38,15 +38,15 @@ def draw_coverage(found: Coverage, title: str, path: Path) -> None:
         raise MissingExtra("matplotlib", "pip install 'cowork-gym[charts]'") from None
     columns = _columns(found)
     height = max(sum(map(_height, column)) + (_height(_EDGES) if at == len(columns) - 1 else 0) for at, column in enumerate(columns))
-    figure = Figure(figsize=(14, height + 0.6))
-    figure.suptitle(f"{title}: {found.tasks} tasks, {len(found.gaps)} gaps", y=1 - 0.25 / (height + 0.6), fontsize=13)
+    figure = Figure(figsize=(14, height + _MARGIN))
+    figure.suptitle(f"{title}: {found.tasks} tasks, {len(found.gaps)} gaps", y=1 - 0.25 / (height + _MARGIN), fontsize=13)
     for panel, axes in _panels(figure, columns, height):
         _draw_edges(axes, found) if panel is _EDGES else _draw_bars(axes, *panel)
     figure.savefig(path, dpi=110)
 
 
 _Panel = tuple[str, dict[str, int]]
-_EDGES: _Panel = ("capability edges", {str(one): 0 for one in (*Capability, "", "", "")})
+_EDGES: _Panel = ("capability edges", {str(one): 0 for one in Capability})
 
 
 def _columns(found: Coverage) -> list[list[_Panel]]:
@@ -66,12 +66,12 @@ def _height(panel: _Panel) -> float:
 
 def _panels(figure: "Figure", columns: list[list[_Panel]], height: float) -> Iterator[tuple[_Panel, "Axes"]]:
     """Each panel with its place."""
-    whole = height + 0.6
+    whole = height + _MARGIN
     for at, column in enumerate(columns):
         top = height
         for panel in [*column, *([_EDGES] if at == len(columns) - 1 else [])]:
             top -= _height(panel)
-            yield panel, figure.add_axes(((at + 0.32) / _COLUMNS, (top + 0.25) / whole, 0.62 / _COLUMNS, (_height(panel) - _HEAD) / whole))
+            yield panel, figure.add_axes(((at + 0.32) / _COLUMNS, (top + _FOOT) / whole, 0.62 / _COLUMNS, (_height(panel) - _HEAD) / whole))
 
 
 def _draw_bars(axes: "Axes", axis: str, values: dict[str, int]) -> None:

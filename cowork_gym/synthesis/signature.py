@@ -63,7 +63,7 @@ def signature(task: Task, episode: Episode | None = None) -> Signature:
     steps = tuple((name, str(blueprint.tools[name].tool.effect) if name in blueprint.tools else "none") for name in called)
     keys = (key for table in blueprint.start_rows.values() for key in table)
     edges = {Edge(one.source, one.call) for one in uses(episode, Identifiers(keys)) if one.call is not None and one.source is not None}
-    return Signature(_graph(steps, edges), _checks(task, Evidence(blueprint.start_rows)), steps, tuple(sorted(edges)))
+    return Signature(_graph(steps, edges), _checks(task, Evidence(blueprint.start_rows, given=blueprint.given)), steps, tuple(sorted(edges)))
 
 
 def twins(tasks: Iterable[Task]) -> tuple[tuple[str, str], ...]:

@@ -114,11 +114,12 @@ def _check_budget(env: CoworkEnv, seed: int) -> None:
 
 def _check_end(env: CoworkEnv, seed: int) -> None:
     env.reset(seed=seed)
-    _, reward, terminated, truncated, info = env.step(final(""))
-    demand(terminated and not truncated and reward == 0, f"an empty answer at once must terminate the episode and earn 0, not {reward}")
+    for _ in range(len(env.task.stages) + 1):  # each part is closed by a message without calls
+        _, reward, terminated, truncated, info = env.step(final(""))
+    demand(terminated and not truncated and reward == 0, f"empty answers alone must terminate the episode and earn 0, not {reward}")
     demand("grade" in info and info["grade"].reward is not None, "the end of an episode has no grade")
-    before, turns = env.world.fingerprint(), env.progress.turns
+    before, turns, entries = env.world.fingerprint(), env.progress.turns, len(env.world.ledger)
     observation, _, terminated, _, _ = env.step(call(env.task.tools[0]))
     told = len(observation) == 1 and decode(observation[0].content or "null").get("type") == ErrorKind.EPISODE_OVER
-    untouched = env.world.fingerprint() == before and not env.world.ledger and env.progress.turns == turns
+    untouched = env.world.fingerprint() == before and len(env.world.ledger) == entries and env.progress.turns == turns
     demand(told and terminated and untouched, "a call after the end must be answered with a typed error and change nothing")

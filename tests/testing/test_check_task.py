@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_an_error_and_no_report(package: Path, edit: Edit
     with pytest.raises(PackageError, match=r"private/grading.yaml: checks: the weights sum to 0.99, not 1$"):
         check_task(package)
     with pytest.raises(UserError):
-        check_task("cowork/M1004-v0")
+        check_task("cowork/M1999-v0")
 
 
 def test_an_execution_without_an_answer_is_graded_as_it_stands() -> None:

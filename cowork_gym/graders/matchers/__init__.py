@@ -12,6 +12,6 @@ from cowork_gym.graders.matchers.values import Date, Equals, MentionsNumber, Num
 
 __all__ = [
     "MATCHERS", "AllOf", "AnyOf", "Commands", "ContainsAll", "ContainsAny", "ContainsNone", "Date", "Duration", "Equals", "Fields", "Json",
-    "Labelled", "Matcher", "MatcherError", "MentionsNumber", "NamesOf", "NotThat", "Number", "OneOf", "Present", "Regex", "SequenceOf", "SetOf", "Text",
-    "mismatches", "normalise", "parse_matcher", "same", "show",
+    "Labelled", "Matcher", "MatcherError", "MentionsNumber", "NamesOf", "NotThat", "Number", "OneOf", "Present", "Regex", "SequenceOf", "SetOf",
+    "Text", "mismatches", "normalise", "parse_matcher", "same", "show",
 ]
