@@ -37,7 +37,7 @@ class Entry:
     time: str
     """Simulated time, ISO 8601."""
     dispatch: str
-    """The id under which the call was made."""
+    """The id under which the call was made; empty for what the world did by itself."""
     service: str
     tool: str
     effect: Effect
@@ -128,8 +128,8 @@ class Ledger(Sequence[Entry]):
             link = link.previous
 
     def dispatches(self) -> set[str]:
-        """The dispatch ids."""
-        return {link.dispatch for link in self.links()}
+        """The dispatch ids; what the world did by itself has none."""
+        return {link.dispatch for link in self.links() if link.dispatch}
 
     def find(self, dispatch: str) -> Link | None:
         """The link that was made under a dispatch id."""

@@ -73,7 +73,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         self._user = user(self.task)
         self.action_space: ActionSpace = ActionSpace([one.tool for one in self.blueprint.tools.values()])
         self.observation_space = ObservationSpace()
-        self._begin(World(self.blueprint))
+        self._begin(World(self.blueprint, self.task.variant))
 
     def _begin(self, world: World) -> None:
         self.world, self.progress = world, Progress()
@@ -198,7 +198,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         """
         done, stage = self.progress, self.task.stages[len(self.progress.stages)]
         end = StageEnd(len(done.turns), len(self.world.ledger), answer, self.world.diff(), self.world.fingerprint())
-        self.world.move_on(Clock.on(stage.day).start, stage.changes)
+        self.world.move_on(Clock.on(stage.day).start, stage.changes, foreseen=True)
         self.progress = replace(done, stages=(*done.stages, end))
         return stage.request
 
@@ -286,7 +286,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
             raise UserError(f"restore takes what snapshot gave, a Checkpoint, not {type(checkpoint).__name__}")
         if checkpoint.release_id != self.task.release_id:
             raise UserError(f"the checkpoint is of {checkpoint.release_id}, the task is {self.task.release_id}")
-        if checkpoint.world.origin != self.blueprint.origin:
+        if self.task.variation and checkpoint.world.seed != self.task.variant:  # two forms may have equal records, and not ask for the same
             self._close_door()
             self._become(checkpoint.world.seed)
             self._begin(World(self.blueprint))

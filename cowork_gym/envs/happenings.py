@@ -27,11 +27,18 @@ def table_of(tables: Mapping[type[Record], Table], name: str) -> tuple[type[Reco
     raise UserError(f"no table {name!r}, {nearest(name, (one.public for one in tables.values()))}")
 
 
-def happen(store: Store, model: type[Record], change: WorldChange) -> View | None:
+def happen(store: Store, model: type[Record], change: WorldChange, *, foreseen: bool = False) -> View | None:
     """Bring one change about.
 
     What the agent has deleted cannot change or go any more, and a record that is there already is not made once more: the change
     then does nothing.
+
+    Args:
+        store: The state.
+        model: The table's record class.
+        change: What happens.
+        foreseen: Whether it fits the world as it would be had nobody done anything. Where it does not fit, the agent has then made it
+            impossible, and it does nothing either.
 
     Returns:
         The record as it is now; None when it is not there.
@@ -49,7 +56,8 @@ def happen(store: Store, model: type[Record], change: WorldChange) -> View | Non
             store.delete(model, change.key)
             return None
     except (ToolError, ValueError, TypeError) as error:
-        raise Fault(Blame.ENVIRONMENT, f"{change.op} {change.table}/{change.key}", _told(error)) from error
+        if not foreseen:
+            raise Fault(Blame.ENVIRONMENT, f"{change.op} {change.table}/{change.key}", _told(error)) from error
     return None if row is None else model.shown(row)
 
 

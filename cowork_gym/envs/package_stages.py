@@ -1,9 +1,8 @@
 """The later parts of a task, as people write them in `stages.yaml`: a day, a request, and what has changed in the world."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -15,7 +14,9 @@ from cowork_gym.envs.blueprint import Blueprint
 from cowork_gym.envs.happenings import table_of
 from cowork_gym.envs.package_files import Shape, Text, fit, read_day, read_mapping
 from cowork_gym.envs.world import World
+from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import SchemaVersion
+from cowork_gym.mock_services.kit.files import File
 
 __all__ = ["foresee", "read_stages"]
 
@@ -80,13 +81,17 @@ def _change(one: _Change, blueprint: Blueprint, path: Path, where: str) -> World
         model, _ = table_of(blueprint.tables, name)
     except UserError as error:
         raise PackageError(path, where, str(error)) from None
+    column = model.wire.get(model.key_column(), model.key_column())
     if one.insert is None:
+        if column in (one.fields or {}):
+            raise PackageError(path, f"{where}.fields.{column}", "is what the record is told by, and stays: delete it and insert another one")
         return WorldChange("update" if one.update else "delete", name, one.key or "", one.fields or {})
-    record, column = one.record or {}, model.key_column()
-    key = record.get(model.wire.get(column, column))
+    key = (one.record or {}).get(column)
     if not isinstance(key, str):
-        raise PackageError(path, f"{where}.record", f"has no {model.wire.get(column, column)}")
-    return WorldChange("insert", name, key, record)
+        raise PackageError(path, f"{where}.record", f"has no {column}")
+    if model is File and (PurePosixPath(key).as_posix() != key or not {"", ".", "..", "/"}.isdisjoint(PurePosixPath(key).parts) or "\\" in key):
+        raise PackageError(path, f"{where}.record.{column}", f"expected a path inside the workspace such as notes/plan.md, not {show(key)}")
+    return WorldChange("insert", name, key, one.record or {})
 
 
 def foresee(blueprint: Blueprint, stages: tuple[Stage, ...], path: object = "stages.yaml") -> Blueprint:
@@ -98,16 +103,15 @@ def foresee(blueprint: Blueprint, stages: tuple[Stage, ...], path: object = "sta
     world, given = World(blueprint), []
     for at, stage in enumerate(stages):
         for n, change in enumerate(stage.changes):
-            rows, where = world.rows(change.table), f"stages[{at}].changes[{n}]"
-            if (change.key in rows) is (change.op == "insert"):
-                hint = "there is one already" if change.op == "insert" else nearest(change.key, rows)
+            before, where = world.row(change.table, change.key), f"stages[{at}].changes[{n}]"
+            if (before is not None) is (change.op == "insert"):
+                hint = "there is one already" if before is not None else nearest(change.key, world.rows(change.table))
                 raise PackageError(path, where, f"cannot {change.op} {change.table}/{change.key}, {hint}")
-            before: Mapping[str, Any] | None = rows.get(change.key)
             try:
                 world.move_on(Clock.on(stage.day).start, [change])
             except Fault as fault:
                 raise PackageError(path, where, fault.record.message) from None
-            if world.rows(change.table).get(change.key) == before:
+            if world.row(change.table, change.key) == before:
                 raise PackageError(path, where, f"changes nothing: {change.table}/{change.key} is so already")
         given.append(world.diff())
     world.close()

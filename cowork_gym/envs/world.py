@@ -111,10 +111,16 @@ class World:
                 return Outcome(error.kind.status, encode(error.outcome()), error.outcome(), None)
             return self._execute(door, arguments, given, dispatch or f"dispatch_{len(self._ledger) + 1}")
 
-    def move_on(self, until: datetime, changes: Iterable[WorldChange]) -> None:
+    def move_on(self, until: datetime, changes: Iterable[WorldChange], *, foreseen: bool = False) -> None:
         """Let the world move on by itself: the clock goes to a moment, unless it is past it, and the changes come about.
 
-        Each change has its entry in the ledger, whose actor is the environment.
+        Each change has its entry in the ledger, whose actor is the environment, and which has no dispatch.
+
+        Args:
+            until: The moment.
+            changes: What happens, in order.
+            foreseen: Whether all of it fits the world as it would be had nobody done anything. What the agent's work has made
+                impossible then does nothing.
 
         Raises:
             Fault: A change does not fit its table. Nothing has changed then.
@@ -127,15 +133,14 @@ class World:
             with self._open().transaction(Moment(clock, length + 1, self.seed)) as store:
                 for change in changes:
                     model, _ = table_of(self.blueprint.tables, change.table)
-                    record = happen(store, model, change)
+                    record = happen(store, model, change, foreseen=foreseen)
                     arguments = {"table": change.table, "key": change.key, "fields": change.fields}
                     ledger = ledger.append(
-                        time=clock.stamp(len(ledger) + 1), dispatch=f"{ENVIRONMENT}_{len(ledger) + 1}", service=change.table.partition(".")[0],
+                        time=clock.stamp(len(ledger) + 1), dispatch="", service=change.table.partition(".")[0],
                         tool=f"{ENVIRONMENT}_{change.op}", effect=Effect.WRITE, arguments=plain(arguments, what="the change"), status=200,
                         outcome=record, audit=None, record=None, refusal=None, actor=ENVIRONMENT,
                     )
             self._clock, self._ledger = clock, ledger
-            self._dispatches = ledger.dispatches()
 
     def snapshot(self) -> Snapshot:
         """This moment as a value: state, files, id counters and the ledger's head."""
@@ -200,6 +205,17 @@ class World:
         with self._lock:
             self._require_idle()
             return self._open().rows(found)
+
+    def row(self, table: str, key: str) -> dict[str, Any] | None:
+        """A record as agents see it, or None.
+
+        Raises:
+            UserError: There is no such table.
+        """
+        model, _ = table_of(self.blueprint.tables, table)
+        with self._visit(writes=False) as store:
+            row = store.peek(model, key)
+            return None if row is None else model.shown(row)
 
     def read_file(self, path: str) -> bytes | None:
         """The content of a workspace file, or None."""
