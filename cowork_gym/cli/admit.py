@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
@@ -91,7 +92,10 @@ def _prove_all(names: Sequence[str], seeds: int, gates: Sequence[str], jobs: int
     with ProcessPoolExecutor(min(jobs, len(names)), mp_context=get_context("spawn")) as pool:
         asked = {pool.submit(prove, name, seeds, gates): at for at, name in enumerate(names)}
         for one in as_completed(asked):
-            found[asked[one]] = one.result()
+            try:
+                found[asked[one]] = one.result()
+            except BrokenProcessPool:
+                raise UserError("a process that examined a task was ended, perhaps for want of memory; --jobs 1 shows by which task") from None
             tell(f"{len(found)} of {len(names)} tasks, the last one {names[asked[one]]}")
     return [found[at] for at in range(len(names))]
 

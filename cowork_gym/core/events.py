@@ -85,7 +85,22 @@ def read_events(events: Sequence[Event]) -> Episode:
         raise ValueError("a turn is missing, or comes twice")
     if episode.ending is Ending.FINAL and episode.answer != (episode.turns[-1].said.content if episode.turns else None):
         raise ValueError("the answer is not what the last turn says")
+    _check_parts(episode)
     return episode
+
+
+def _check_parts(episode: Episode) -> None:
+    """See that each part was closed where the turns and the ledger say so, by the message that it names."""
+    turns, entries = 0, 0
+    for stage in episode.stages:
+        if not (turns < stage.turns <= len(episode.turns) and entries <= stage.entries <= len(episode.ledger)):
+            raise ValueError("a part is closed where no turn or entry is, or before the part that it follows")
+        turns, entries, closing = stage.turns, stage.entries, episode.turns[stage.turns - 1]
+        if closing.action is None or closing.action.tool_calls or closing.action.content != stage.answer:
+            raise ValueError("a part is closed by another message than its turn says")
+        for turn in episode.turns:
+            if any(one.sequence is not None and not one.replayed and (one.sequence <= entries) is (turn.index >= turns) for one in turn.dispatches):
+                raise ValueError("a part is closed before a call that was made in it, or after one of the next")
 
 
 def read_grade(event: Event) -> Grade:

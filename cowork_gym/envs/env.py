@@ -1,5 +1,6 @@
 """The environment: a Gymnasium face over a world. An action is an assistant message, an observation what came back."""
 
+import operator
 import sys
 import time
 from collections.abc import Iterable
@@ -30,6 +31,7 @@ from cowork_gym.envs.turns import Dispatcher, as_text, read_action, recordable
 from cowork_gym.envs.variation import instance
 from cowork_gym.envs.world import World
 from cowork_gym.graders.judge import Judge
+from cowork_gym.graders.matchers import show
 from cowork_gym.graders.scoring import REWARD_SPECS
 
 __all__ = ["CoworkEnv"]
@@ -113,10 +115,9 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         """
         if options:
             raise UserError(f"unknown option {next(iter(options))!r} of reset: there is none to choose from")
-        if seed is not None and not 0 <= seed < 2**63:
-            raise UserError(f"a seed is a whole number from 0 to 2^63 - 1, not {str(seed)[:40]}")
-        super().reset(seed=seed)
-        own = int(seed) if seed is not None else int(self.np_random.integers(2**31))
+        given = None if seed is None else _read_seed(seed)
+        super().reset(seed=given)
+        own = int(self.np_random.integers(2**31)) if given is None else given
         self._close_door()
         self._become(own)
         self._begin(World(self.blueprint, own))
@@ -253,6 +254,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         """
         if self.progress.ending is None:
             self.progress = replace(self.progress, ending=Ending.STOPPED)
+        if self.progress.record is None:  # so, too, when grading was interrupted
             self._conclude()
         return self.episode()
 
@@ -345,6 +347,17 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
     def _repr_html_(self) -> str:
         grade_html = self.progress.grade._repr_html_() if self.progress.grade else ""
         return f"<h4>{escape(self.task.id)}: {escape(self.task.title)}</h4>{self.opening._repr_html_()}{self.world.ledger._repr_html_()}{grade_html}"
+
+
+def _read_seed(seed: Any) -> int:
+    """A seed as a plain whole number; those of NumPy are, too."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**63:
+        raise UserError(f"a seed is a whole number from 0 to 2^63 - 1, not {show(seed)}")
+    return number
 
 
 def _error(error: ToolError) -> Message:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cowork_gym.core.episode import Episode, Turn
+from cowork_gym.core.episode import Ending, Episode, Turn
 from cowork_gym.core.errors import Blame, FaultRecord
 from cowork_gym.core.grade import Grade
 from cowork_gym.core.record import seal
@@ -64,7 +64,12 @@ def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str 
         fault = FaultRecord(Blame.GRADER, "release", f"the episode is of {episode.release_id}, the task is {task.release_id}")
     if fault is None and task.variation and task.variant != episode.seed:
         fault = FaultRecord(Blame.GRADER, "form", f"the episode is of seed {episode.seed}, the task is in the form of seed {task.variant}")
+    parts, closed = len(task.stages), len(episode.stages)
+    if fault is None and (closed > parts or (episode.ending is Ending.FINAL and closed < parts)):
+        fault = FaultRecord(Blame.GRADER, "parts", f"the episode ended as {episode.ending} with {closed} parts closed before, the task has {parts}")
+    if fault is not None:
+        return quarantine(task, fault, sealed)
     evidence = evidence_of(episode, blueprint)
-    if fault is None and (found := contradiction(evidence)):
-        fault = FaultRecord(Blame.ENVIRONMENT, "ledger", found)
-    return quarantine(task, fault, sealed) if fault else grade(task, evidence, spec=spec, seal=sealed, judge=judge)
+    if found := contradiction(evidence):
+        return quarantine(task, FaultRecord(Blame.ENVIRONMENT, "ledger", found), sealed)
+    return grade(task, evidence, spec=spec, seal=sealed, judge=judge)

@@ -8,7 +8,7 @@ from cowork_gym.core.episode import Episode
 from cowork_gym.core.messages import Message, ToolCall
 from cowork_gym.core.task import Execution
 
-__all__ = ["Path", "appended", "astray", "beside", "calls_of", "doubled", "dropped", "leaves", "put", "rewritten", "silenced", "spoken"]
+__all__ = ["Path", "appended", "astray", "beside", "calls_of", "doubled", "dropped", "leaves", "postponed", "put", "rewritten", "silenced", "spoken"]
 
 Path = tuple[str | int, ...]
 """Where a value stands in a call's arguments, such as `("attendees", 0)`."""
@@ -74,6 +74,13 @@ def appended(execution: Execution, call: ToolCall, name: str) -> Execution:
 def silenced(execution: Execution, turns: Collection[int], name: str) -> Execution:
     """Without the messages at these places."""
     return replace(execution, name=f"{execution.name}/{name}", actions=tuple(one for at, one in enumerate(execution.actions) if at not in turns))
+
+
+def postponed(execution: Execution, turns: Collection[int], name: str) -> Execution:
+    """With the messages at these places moved to the end, just before the last one."""
+    *others, last = [one for at, one in enumerate(execution.actions) if at not in turns]
+    late = [one for at, one in enumerate(execution.actions) if at in turns]
+    return replace(execution, name=f"{execution.name}/{name}", actions=(*others, *late, last))
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

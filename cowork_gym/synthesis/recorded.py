@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from cowork_gym.core.canonical import encode
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.ids import generator
 from cowork_gym.core.ledger import Effect
@@ -13,15 +14,28 @@ from cowork_gym.synthesis.derived import appended, astray, beside, calls_of, dou
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.lookalikes import Lookalikes
 from cowork_gym.synthesis.rewards import reward_of
-from cowork_gym.synthesis.spoils import spoiled
+from cowork_gym.synthesis.spoils import Spoil, spoiled
 
 __all__ = [
-    "NONE_WHOLE", "Stray", "doubles", "drops", "is_write", "overreaches", "script_of", "spoils", "strays", "whole", "without_writes", "writes_of",
+    "NONE_WHOLE",
+    "Stray",
+    "doubles",
+    "drops",
+    "extras",
+    "is_write",
+    "overreaches",
+    "script_of",
+    "spoils",
+    "strays",
+    "whole",
+    "without_writes",
+    "writes_of",
 ]
 
 
 NONE_WHOLE = ("no reference earns everything, so that nothing can be told from what is made of it",)
 """Evidence where `whole` finds none."""
+_EXTRAS = 3
 
 
 class Stray(NamedTuple):
@@ -86,10 +100,20 @@ def strays(subject: Subject, script: Execution, writes: Iterable[int]) -> tuple[
     return tuple(found)
 
 
-def spoils(subject: Subject, script: Execution) -> tuple[Episode, ...]:
-    """Each value that is written, and each line of the answer, replaced by a wrong one."""
+def spoils(subject: Subject, script: Execution) -> tuple[tuple[Spoil, Episode], ...]:
+    """Each value that is written, and each line of a message, replaced by a wrong one."""
     schemas = {name: door.tool.parameters for name, door in subject.blueprint.tools.items()}
-    return tuple(subject.play(one) for one in spoiled(script, writes_of(subject, script), schemas))
+    return tuple((one, subject.play(one.execution)) for one in spoiled(script, writes_of(subject, script), schemas))
+
+
+def extras(subject: Subject, script: Execution) -> Mapping[str, Episode]:
+    """Everything done, and then one call more of a tool that writes; some for each tool, by what was called."""
+    episodes = dict[str, Episode]()
+    for tool, door in subject.blueprint.tools.items():
+        for at in range(_EXTRAS) if is_write(subject, tool) else ():
+            call = ToolCall(tool, sample_arguments(door.tool.parameters, generator(subject.seed, f"{tool}{at}")))
+            episodes[f"{tool} {encode(call.decoded())}"] = subject.play(appended(script, call, f"extra:{tool} {at}"))
+    return episodes
 
 
 def overreaches(subject: Subject, script: Execution) -> tuple[Episode, ...]:

@@ -103,3 +103,16 @@ def test_a_mistake_is_one_line(arguments: list[str], text: str, capsys: Capture)
     assert told.out == ""
     assert text in told.err
     assert told.err.count("\n") == 1
+
+
+def test_a_process_that_dies_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    (tmp_path / "deadly.py").write_text("import os\ndef check(evidence):\n    return not evidence.dispatches or os._exit(9)\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = shutil.copytree(SOUND, tmp_path / "Deadly")
+    path = package / "private" / "grading.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("checks:\n", 'checks:\n  - {id: deadly, kind: python, entry: "deadly:check"}\n', 1), encoding="utf-8")
+    assert main(["admit", str(package), str(SOUND), "--gate", "reference", "--jobs", "2"]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("cowork: a process that examined a task was ended") and told.err.count("\n") == 1 and told.out == ""

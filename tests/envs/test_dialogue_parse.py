@@ -63,6 +63,8 @@ def test_a_dialogue_is_frozen() -> None:
     ({"facts": [fact(says=7)]}, "facts[0].says: input should be a valid string, not 7"),
     ({"facts": [fact(asks=[["a", 7]])]}, 'facts[0].asks[0]: expected a phrase, or a list of phrases all of which must be there, not ["a",7]'),
     ({"facts": [fact(asks=["*"])]}, 'facts[0].asks[0]: expected a phrase, or a list of phrases all of which must be there, not "*"'),
+    ({"closing": {"regex": "."}}, 'closing: takes a question such as "when?" for the final answer'),
+    ({"closing": {"not": {"contains": "Order:"}}}, 'closing: takes a question such as "when?" for the final answer'),
     ({"facts": [fact(volunteered="yes")]}, 'facts[0].volunteered: input should be a valid boolean, not "yes"'),
     ({"facts": [{"id": "x", "says": "Red."}]}, "facts[0] (x).asks: is missing: nobody can ask for the fact, and it is not volunteered"),
     ({"facts": [fact(asks=["any questions"])]},

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
@@ -241,3 +242,15 @@ def test_a_task_that_is_not_there_is_the_users_mistake(tmp_path: Any) -> None:
     (tmp_path / "task.yaml").write_text("schema_version: 1\n")
     with pytest.raises(PackageError, match=r"task\.yaml"):
         CoworkEnv(tmp_path)
+
+
+@pytest.mark.parametrize("seed", [np.int64(5), np.uint8(5), np.array(5), 5], ids=repr)
+def test_a_seed_may_be_numpys(seed: Any) -> None:
+    env = CoworkEnv("M1100")
+    assert type(env.reset(seed=seed)[1]["seed"]) is int and env.seed == 5
+
+
+@pytest.mark.parametrize("seed", [5.0, "5", [5], -1, 2**63, pytest.param(10**5000, id="huge"), np.array([5, 6])])
+def test_what_is_no_seed_is_told_in_one_line(seed: Any) -> None:
+    with pytest.raises(UserError, match=r"^a seed is a whole number from 0 to 2\^63 - 1, not .+\Z"):
+        CoworkEnv("M1100").reset(seed=seed)

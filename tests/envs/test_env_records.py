@@ -185,3 +185,12 @@ def test_numbers_far_from_one_have_one_spelling():
     assert canonical(1e300) == canonical(Decimal("1.0e300")) == "1E300"
     assert canonical(-2.5e-50) == canonical(Decimal("-0.25e-49")) == "-25E-51"
     assert all(encode(decode(encode(one))) == encode(one) for one in (1e-45, 1e300, 5e-324))
+
+
+def test_an_episode_whose_grading_was_interrupted_is_graded_by_finish(env: CoworkEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr("cowork_gym.envs.env.grade_episode", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            env.step(final("Done."))
+    episode = env.finish()
+    assert (episode.ending, episode.answer) == (Ending.FINAL, "Done.") and episode.grade is not None and episode.grade.fault is None

@@ -95,11 +95,11 @@ def test_the_worlds_own_entries_take_no_id_from_the_agent(package: Path) -> None
     env.step(final("Later."))
     assert [one.dispatch for one in env.world.ledger] == ["", ""]
     for id in ("environment_1", "dispatch_1", ""):
-        *_, info = env.step(Message("assistant", None, (ToolCall("calendar_list_events", {}, id),)))
+        *_, info = env.step(Message("assistant", None, (ToolCall("calendar_list_events", {"date": "2026-03-20"}, id),)))
         assert info["dispatches"][0].status == 200, info["dispatches"]
     restored = CoworkEnv(package)
     restored.restore(env.snapshot())
-    *_, info = restored.step(Message("assistant", None, (ToolCall("calendar_list_events", {}, ""),)))
+    *_, info = restored.step(Message("assistant", None, (ToolCall("calendar_list_events", {"date": "2026-03-20"}, ""),)))
     assert info["dispatches"][0].status == 200 and restored.finish().grade.fault is None  # type: ignore[union-attr]
 
 

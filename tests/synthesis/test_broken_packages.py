@@ -11,10 +11,14 @@ from cowork_gym.synthesis.admission import admit
 from cowork_gym.synthesis.gates.registry import GATES
 
 RELATED = {
+    "copycat__made_twice": {"values"},
+    "copycat__whichever_ticket": {"values"},
+    "drop_one__idle_write": {"values"},
+    "faults__repeated_blindly": {"values"},
     "reference__skips_the_ticket": {"completeness"},
     "reference__ends_on_an_error": {"completeness"},
     "weights__forbids_what_is_not_there": {"mutation"},
-    "weights__outcome_only_reads": {"degenerate"},
+    "weights__outcome_only_reads": {"degenerate", "values"},
 }
 """Gates that cannot but see the same flaw: a reference that falls short is no complete record, and a ban of nothing bans nothing."""
 

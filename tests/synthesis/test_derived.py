@@ -92,7 +92,7 @@ def test_ends_are_equal_whatever_the_time() -> None:
 def _spoils(value: Any, **form: Any) -> list[Any]:
     execution = Execution("way", (call("w", it=value),))
     schema = {"w": {"properties": {"it": form}}}
-    return [calls_of(one)[0].decoded()["it"] for one in spoiled(execution, [0], schema)]
+    return [calls_of(one)[0].decoded()["it"] for one, *_ in spoiled(execution, [0], schema)]
 
 
 @pytest.mark.parametrize(("value", "form", "wrong"), [
@@ -105,9 +105,13 @@ def _spoils(value: Any, **form: Any) -> list[Any]:
     ("2026-03-31T09:00:00Z", {}, ["2026-03-31T08:45:00Z", "2026-03-31T09:15:00Z"]),
     ("2026-03-31T00:00+01:00", {}, ["2026-03-30T23:45+01:00", "2026-03-31T00:15+01:00"]),
     ("2026-13-41", {}, ["unknown"]),
+    ("ann@mill.example", {}, ["somebody.else@elsewhere.example", "ann@mill.example, somebody.else@elsewhere.example"]),
+    ("Due: 2026-03-31\nTotal: 1,240.50.", {}, ["Due: unknown\nTotal: 1,240.50.", "Due: 2026-04-01\nTotal: 1,240.50.",
+                                              "Due: 2026-03-31\nTotal: unknown", "Due: 2026-03-31\nTotal: 1241.50."]),
+    ("原因：证书", {}, ["原因：unknown"]),
     ("desk-mill", {}, ["unknown"]),
     ("Cause: CHAIN\nFix: reload", {}, ["Cause: unknown\nFix: reload", "Cause: CHAIN\nFix: unknown"]),
-    ("Pay 12.40 by 3 May", {}, ["unknown", "Pay unknown by 3 May", "Pay 12.40 by unknown May"]),
+    ("Pay 12.40 by 3 May", {}, ["unknown", "Pay 13.40 by 3 May", "Pay 12.40 by 4 May"]),
     ('{"total": 3, "due": "2026-01-01"}', {}, ['{"total":7,"due":"2026-01-01"}', '{"total":3,"due":"2025-12-31"}', '{"total":3,"due":"2026-01-02"}']),
     (["x", "y"], {}, [["unknown", "y"], ["x", "unknown"]]),
 ])
@@ -116,7 +120,7 @@ def test_one_thing_is_made_wrong(value: Any, form: Any, wrong: list[Any]) -> Non
 
 
 def test_answers_are_made_wrong_and_reads_are_not() -> None:
-    found = spoiled(SCRIPT, [], {})
-    assert [one.actions[-1].content for one in found if one.actions[-1] != SCRIPT.actions[-1]] == ["Line: unknown"]
+    found = [one.execution for one in spoiled(SCRIPT, [], {})]
+    assert [one.actions[-1].content for one in found if one.actions[-1] != SCRIPT.actions[-1]] == ["Line: unknown", "Line: 2"]
     assert all(calls_of(one) == calls_of(SCRIPT) for one in found)
     assert len({one.name for one in found}) == len(found)

@@ -93,6 +93,8 @@ def _questions(dialogue: Dialogue) -> Iterator[Problem]:
             yield f"{where}.asks", "is missing: nobody can ask for the fact, and it is not volunteered"
         for index, group in enumerate(fact.asks):
             question = question_in(", ".join(phrase.removesuffix("*") for phrase in group) + "?")
+            if dialogue.closing is not None and dialogue.closing.matches(question):
+                yield "closing", f"takes a question such as {show(question)} for the final answer"
             if not fact.is_asked_by(question):
                 yield f"{where}.asks[{index}]", f"{show(group[0])} with a question mark is no question: an offer of help, or two sentences"
 

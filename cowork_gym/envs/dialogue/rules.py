@@ -1,6 +1,7 @@
 """The user who answers by rules: offline, and a pure function of the dialogue and the conversation."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from cowork_gym.core.episode import Turn
@@ -50,10 +51,10 @@ class RuleUser:
         dialogue = self.dialogue
         if state.replies >= dialogue.patience or (dialogue.closing is not None and dialogue.closing.matches(text)):
             return None
-        question = question_in(text)
+        question, whole = _read(text[-READ:])
         if not question:
             return None
-        asked = self._asked(question) or self._asked(simplify(text[-READ:]))
+        asked = self._asked(question) or self._asked(whole)
         new = [fact for fact in asked if self._may_tell(fact, state)][: dialogue.per_reply]
         volunteered = [fact for fact in dialogue.facts if fact.volunteered and fact not in new and self._may_tell(fact, state)]
         told = [fact.id for fact in (*new, *volunteered)]
@@ -84,3 +85,9 @@ class RuleUser:
         says |= {one.of: one.says for one in self.dialogue.corrections if one.of in says and one.id in state.told}
         taken_back = {one.of for one in corrections}
         return [f"{self.dialogue.phrases.again} {text}" for id, text in says.items() if id not in taken_back]
+
+
+@lru_cache(128)  # a conversation is gone through again with each of its messages
+def _read(text: str) -> tuple[str, str]:
+    """What of a message asks, and the whole of it, simplified."""
+    return question_in(text), simplify(text)

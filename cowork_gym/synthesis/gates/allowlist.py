@@ -6,7 +6,7 @@ from cowork_gym.core.ledger import Effect
 from cowork_gym.core.snapshot import Change
 from cowork_gym.envs.evidence import evidence_of
 from cowork_gym.graders.checks import Allowance, Unchanged
-from cowork_gym.graders.evidence import Evidence
+from cowork_gym.graders.evidence import FILES, Evidence
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
 
@@ -23,7 +23,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
         missing = (Problem(f"{_GRADING}: checks", f"no `unchanged` check, though {', '.join(writers)} may write", advice),) if writers else ()
         return missing, ("no permitted tool writes",)
     evidences = [evidence_of(episode, subject.blueprint) for episode in subject.references]
-    problems = (*_stray(subject, checks, evidences), *_broad(checks), *_unused(checks, evidences))
+    problems = (*_stray(subject, checks, evidences), *_broad(checks), *_whole(checks, evidences), *_unused(checks, evidences))
     allowed = sum(len(one.allow) for one in checks)
     changed = sum(len(one.own) for one in evidences)
     return problems, (f"{allowed} allowances; {changed} changes of {len(evidences)} references, {len(writers)} tools that write",)
@@ -43,6 +43,17 @@ def _broad(checks: Sequence[Unchanged]) -> Iterator[Problem]:
             if one.key is None and one.fields is None and one.change != "created":
                 advice = "name the key, or the fields, or say `change: created` where new rows are meant"
                 yield Problem(f"check {check.id}", f"allows any change of every row of {one.table}", advice)
+
+
+def _whole(checks: Sequence[Unchanged], evidences: Sequence[Evidence]) -> Iterator[Problem]:
+    """Allowances of a record as a whole, though references change a part of it."""
+    changes = [change for one in evidences for change in _changes(one) if change.before is not None and change.after is not None]
+    for check in checks:
+        for one in check.allow:
+            touched = set[str]().union(*(change.fields() for change in changes if one.covers(change)))
+            if one.fields is None and touched and one.table != FILES:
+                advice = f"name the fields: [{', '.join(sorted(touched))}]"
+                yield Problem(f"check {check.id}", f"allows any change of {_named(one)}", advice)
 
 
 def _unused(checks: Sequence[Unchanged], evidences: Sequence[Evidence]) -> Iterator[Problem]:

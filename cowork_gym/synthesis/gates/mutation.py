@@ -14,7 +14,19 @@ from cowork_gym.synthesis.gates.degenerate import play_agents
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.mutants import Mutant, weakened
-from cowork_gym.synthesis.recorded import NONE_WHOLE, doubles, drops, overreaches, script_of, spoils, strays, whole, without_writes, writes_of
+from cowork_gym.synthesis.recorded import (
+    NONE_WHOLE,
+    doubles,
+    drops,
+    extras,
+    overreaches,
+    script_of,
+    spoils,
+    strays,
+    whole,
+    without_writes,
+    writes_of,
+)
 from cowork_gym.synthesis.regrade import Mark, mark_of, regrade
 
 __all__ = ["MUTATION"]
@@ -101,7 +113,8 @@ def _episodes(subject: Subject) -> list[Episode]:
         emptied = without_writes(subject, script)
         played += [] if emptied is None else [emptied]
     first = script_of(subject, whole(subject)[0])
-    return [*played, *spoils(subject, first), *overreaches(subject, first), *play_agents(subject).values()]
+    played += [*overreaches(subject, first), *extras(subject, first).values(), *play_agents(subject).values()]
+    return [*played, *(episode for _, episode in spoils(subject, first))]
 
 
 MUTATION = Gate("mutation", "Deleting or negating any check or forbidden tool changes the grade of some recorded execution.", _examine, once=True)

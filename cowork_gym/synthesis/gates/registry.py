@@ -18,6 +18,7 @@ from cowork_gym.synthesis.gates.package import PACKAGE
 from cowork_gym.synthesis.gates.reference import REFERENCE
 from cowork_gym.synthesis.gates.silent import SILENT
 from cowork_gym.synthesis.gates.simulator import SIMULATOR
+from cowork_gym.synthesis.gates.values import VALUES
 from cowork_gym.synthesis.gates.variation import VARIATION
 from cowork_gym.synthesis.gates.weights import WEIGHTS
 
@@ -38,6 +39,7 @@ GATES: tuple[Gate, ...] = (
     DEGENERATE,
     DROP_ONE,
     COPYCAT,
+    VALUES,
     FAULTS,
     SILENT,
     SIMULATOR,

@@ -7,11 +7,11 @@ from cowork_gym.core.messages import final
 from cowork_gym.core.task import Execution
 from cowork_gym.envs.dialogue import Dialogue, Reply, RuleUser, leaves_facts, parse_dialogue
 from cowork_gym.graders.checks import Asked
-from cowork_gym.synthesis.derived import silenced
+from cowork_gym.synthesis.derived import postponed, silenced
 from cowork_gym.synthesis.gates.degenerate import play_agents
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
-from cowork_gym.synthesis.recorded import script_of, whole
+from cowork_gym.synthesis.recorded import script_of, whole, writes_of
 from cowork_gym.synthesis.rewards import reward_of, ungraded
 
 __all__ = ["SIMULATOR"]
@@ -25,7 +25,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
         return (), ("nobody answers",)
     dialogue = parse_dialogue(subject.task.dialogue, _FILE)
     asked = [check for _, check in subject.contract.placed() if isinstance(check, Asked)]
-    problems = [*_unasked(subject, asked), *_silent(subject, asked), *_at_once(dialogue)]
+    problems = [*_unasked(subject, asked), *_silent(subject, asked), *_late(subject, asked), *_at_once(dialogue)]
     play_agents(subject)
     subject.play(_interrogation(dialogue, len(subject.task.stages)))
     episodes = {id(one): one for one in (*subject.references, *subject.negatives, *subject.episodes)}.values()
@@ -90,6 +90,18 @@ def _silent(subject: Subject, asked: list[Asked]) -> Iterator[Problem]:
         for check in asked:
             if check.id in passed:
                 yield Problem(where, f"{check.id} holds all the same", "let the check ask for a fact that is only told when asked for")
+
+
+def _late(subject: Subject, asked: list[Asked]) -> Iterator[Problem]:
+    """Who asks when the work is done loses what asking is worth as well."""
+    for at in whole(subject):
+        script = script_of(subject, at)
+        questions = [turn.index for turn, _ in _replies(subject.references[at])]
+        episode = subject.play(postponed(script, questions, "asks late"))
+        passed = {one.id for one in episode.grade.checks if one.passed} if episode.grade else set()
+        for check in asked:
+            if check.id in passed and writes_of(subject, script):
+                yield Problem(f"reference {script.name} with its questions last", f"{check.id} holds all the same", "say `before` what it is to be asked")
 
 
 def _at_once(dialogue: Dialogue) -> Iterator[Problem]:
