@@ -67,13 +67,11 @@ def run(
         try:
             policy = make_agent(agent, instance(env.task, seed), tool_format=tool_format)
             folder = None if out is None else _open_folder(out)
-            if screen is not None:
-                _show_start(screen, env.task, policy.name, seed)
+            _show_start(screen, env.task, policy.name, seed)
             episode, interrupted = _play(env, policy, seed, partial(show_turn, screen) if screen else None)
         finally:
             env.close()
-    grade = episode.grade
-    assert grade is not None  # what has ended is graded
+    grade = _graded(episode)
     file = None if folder is None else _write(episode, folder)
     if screen is None:
         print(json.dumps(_report(episode, grade, file), indent=2))
@@ -103,6 +101,11 @@ def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") 
         return env.finish(), True
 
 
+def _graded(episode: Episode) -> Grade:
+    assert episode.grade is not None  # what has ended is graded
+    return episode.grade
+
+
 def _report(episode: Episode, grade: Grade, file: Path | None) -> dict[str, Any]:
     told = grade.to_dict()
     return {
@@ -112,10 +115,11 @@ def _report(episode: Episode, grade: Grade, file: Path | None) -> dict[str, Any]
     }
 
 
-def _show_start(screen: "Console", task: Task, agent: str, seed: int) -> None:
+def _show_start(screen: "Console | None", task: Task, agent: str, seed: int) -> None:
     from rich.text import Text
 
-    screen.print(Text(f"{task.id}: {task.title}", "bold").append(f"\n{agent} plays, seed {seed}\n", "not bold"), soft_wrap=True)
+    if screen is not None:
+        screen.print(Text(f"{task.id}: {task.title}", "bold").append(f"\n{agent} plays, seed {seed}\n", "not bold"), soft_wrap=True)
 
 
 def _show_end(screen: "Console", episode: Episode, grade: Grade, file: Path | None) -> None:

@@ -13,7 +13,7 @@ from cowork_gym.envs.package_files import Shape, Text
 
 __all__ = ["Edit", "edited"]
 
-_PLACE = re.compile(r"([A-Za-z0-9_]+)(?:#([1-9][0-9]*))?")
+_PLACE = re.compile(r"([A-Za-z0-9_]+)(?:#([1-9][0-9]{0,5}))?")
 
 
 class Edit(Shape):
@@ -22,7 +22,7 @@ class Edit(Shape):
     drop: Text | None = None
     change: Text | None = None
     add: Text | None = None
-    swap: Annotated[dict[str, str], Field(min_length=1)] | None = None
+    swap: Annotated[dict[Text, str], Field(min_length=1)] | None = None
     final: str | None = None
     arguments: dict[str, Any] | None = None
     before: Text | None = None

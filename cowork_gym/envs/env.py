@@ -178,7 +178,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
         try:
             reply = self._user.reply(earlier, said) if self._user else None
             if reply is not None:
-                turn = replace(turn, observation=(Message("user", reply.text),), heard=reply.facts)
+                turn = replace(turn, observation=(Message("user", reply.text),), heard=tuple(reply.facts))
             elif len(stages) < len(self.task.stages):
                 if self.progress.ending is None:
                     turn = replace(turn, observation=(Message("user", self._move_on(said.content)),))
@@ -186,7 +186,7 @@ class CoworkEnv(gymnasium.Env[Observation, Any]):
                 self.progress = replace(self.progress, ending=Ending.FINAL, answer=said.content)
         except Fault as fault:
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault.record)
-        except (LookupError, TypeError, ValueError) as error:  # a user of somebody else's making
+        except Exception as error:  # a user of somebody else's making
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=FaultRecord(Blame.ENVIRONMENT, "user", told(error)))
         self.progress = replace(self.progress, turns=(*earlier, turn))
         return turn

@@ -8,11 +8,12 @@ from cowork_gym.core.messages import ToolCall
 from cowork_gym.core.task import Execution, PlannedFault
 from cowork_gym.envs.blueprint import Blueprint
 from cowork_gym.envs.dialogue import Dialogue
+from cowork_gym.envs.variation import Variation
 from cowork_gym.graders import Contract
 from cowork_gym.graders.checks import Asked
 from cowork_gym.mock_services.kit.service import Service
 
-__all__ = ["check_calls", "check_contract", "check_faults", "check_heard", "check_stages", "choose_services", "choose_tools"]
+__all__ = ["check_calls", "check_contract", "check_faults", "check_heard", "check_noise", "check_stages", "choose_services", "choose_tools"]
 
 
 def choose_services(names: Sequence[str], known: Mapping[str, type[Service]], path: Path) -> dict[str, type[Service]]:
@@ -82,6 +83,18 @@ def check_heard(contract: Contract, dialogue: Dialogue | None) -> None:
     for where, check in contract.placed():
         if isinstance(check, Asked):
             _known(contract, f"{where}.fact", "fact", check.fact, known)
+
+
+def check_noise(variation: Variation, blueprint: Blueprint, path: Path) -> None:
+    """See that what seeds add records to is there.
+
+    Raises:
+        PackageError: A table is not.
+    """
+    tables = [table.public for table in blueprint.tables.values()]
+    for at, noise in enumerate(variation.noise):
+        if noise.table not in tables:
+            raise PackageError(path, f"noise[{at}].table", f"no table {noise.table!r}, {nearest(noise.table, tables)}")
 
 
 def check_faults(faults: Sequence[PlannedFault], blueprint: Blueprint, path: Path) -> None:

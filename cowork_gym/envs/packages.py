@@ -16,11 +16,20 @@ from cowork_gym.envs.blueprint import Blueprint, Records
 from cowork_gym.envs.dialogue import parse_dialogue
 from cowork_gym.envs.executions import read_negatives, read_references
 from cowork_gym.envs.package_files import Shape, Text, fit, read_day, read_mapping
-from cowork_gym.envs.package_names import check_calls, check_contract, check_faults, check_heard, check_stages, choose_services, choose_tools
+from cowork_gym.envs.package_names import (
+    check_calls,
+    check_contract,
+    check_faults,
+    check_heard,
+    check_noise,
+    check_stages,
+    choose_services,
+    choose_tools,
+)
 from cowork_gym.envs.package_stages import foresee, read_stages
 from cowork_gym.envs.package_structure import Capabilities, FaultShape, StructureShape, structure_of
 from cowork_gym.envs.package_tree import list_folder, list_root, read_tree
-from cowork_gym.envs.variation import check_variation
+from cowork_gym.envs.variation import check_variation, parse_variation
 from cowork_gym.graders import GRADER_VERSION, Contract, Evidence, classify
 from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import SchemaVersion
@@ -100,7 +109,7 @@ def load_task(path: str | Path, services: Mapping[str, type[Service]]) -> Task:
 
 def _check_whole(task: Task, contract: Contract, blueprint: Blueprint, folder: Path) -> None:
     """See that the parts of a package fit each other."""
-    _, reference, negatives, dialogue, _ = (folder / "private" / name for name in _PRIVATE)
+    _, reference, negatives, dialogue, variation = (folder / "private" / name for name in _PRIVATE)
     check_faults(task.faults, blueprint, folder / "task.yaml")
     check_contract(contract, blueprint)
     check_stages(contract, len(task.stages) + 1)
@@ -109,6 +118,7 @@ def _check_whole(task: Task, contract: Contract, blueprint: Blueprint, folder: P
     check_heard(contract, parse_dialogue(task.dialogue, str(dialogue)) if task.dialogue else None)
     classify(contract, Evidence(blueprint.start_rows, given=blueprint.given))
     if task.variation:
+        check_noise(parse_variation(task.variation, variation), blueprint, variation)
         check_variation(task)
 
 

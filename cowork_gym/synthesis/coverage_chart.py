@@ -1,5 +1,6 @@
 """Coverage as a picture: a bar for each value of each axis, gaps in red, and the capability edges as a grid. Needs matplotlib."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +43,9 @@ def draw_coverage(found: Coverage, title: str, path: Path) -> None:
     figure.suptitle(f"{title}: {found.tasks} tasks, {len(found.gaps)} gaps", y=1 - 0.25 / (height + _MARGIN), fontsize=13)
     for panel, axes in _panels(figure, columns, height):
         _draw_edges(axes, found) if panel is _EDGES else _draw_bars(axes, *panel)
-    figure.savefig(path, dpi=110)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a category in a script that the font lacks is drawn as boxes
+        figure.savefig(path, dpi=110)
 
 
 _Panel = tuple[str, dict[str, int]]

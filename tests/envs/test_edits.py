@@ -41,7 +41,7 @@ def test_edits_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize(("edit", "problem"), [
-    (Edit(drop="c"), "the execution calls no 'c'"), (Edit(drop="a#3"), "the execution calls a 2 times, not 3"),
+    (Edit(drop="c"), "the execution calls no 'c'"), (Edit(drop="a#3"), "the execution calls a 2 times, not 3"), (Edit(drop=f"a#{'9' * 5000}"), "the execution calls no 'a#9"),
     (Edit(swap={"T-7": "x"}), "nothing to swap: 'T-7' does not occur"), (Edit(add="c", before="d"), "the execution calls no 'd'"),
 ])
 def test_an_edit_that_does_not_fit_is_refused(edit: Edit, problem: str) -> None:
@@ -51,6 +51,7 @@ def test_an_edit_that_does_not_fit_is_refused(edit: Edit, problem: str) -> None:
 
 @pytest.mark.parametrize("fields", [
     {}, {"drop": "a", "add": "b"}, {"drop": "a", "arguments": {"x": 1}}, {"change": "a"}, {"add": "a", "before": "b", "after": "b"}, {"swap": {}},
+    {"swap": {"": "x"}},
     {"change": "a", "arguments": {"x": 1}, "before": "b"},
 ])
 def test_an_edit_without_one_meaning_is_refused(fields: dict[str, Any]) -> None:

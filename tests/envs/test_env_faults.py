@@ -12,6 +12,7 @@ from cowork_gym.core.episode import Ending
 from cowork_gym.core.errors import Blame, UserError
 from cowork_gym.core.messages import call, final, message
 from cowork_gym.core.record import read_episode, write_episode
+from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.registration import REGISTRY
 from cowork_gym.mock_services.kit import Effect, Field, Record, Service, tool
 
@@ -149,3 +150,22 @@ def test_a_grader_that_fails_is_a_fault_with_its_own_blame(env: gymnasium.Env[An
     _, reward, terminated, _, info = env.step(final("done"))
     assert (reward, terminated, info["grade"].reward) == (0.0, True, None)
     assert (info["grade"].fault.blame, info["grade"].fault.message) == (Blame.GRADER, "RuntimeError: no scale")
+
+
+class _Stranger:
+    name = "stranger"
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def reply(self, *_: Any) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), OSError("x"), AttributeError("x"), ZeroDivisionError(), KeyError("x")], ids=repr)
+def test_whatever_a_user_of_ones_own_raises_is_a_fault(error: Exception) -> None:
+    env = CoworkEnv("M1003", user=lambda _: _Stranger(error))
+    env.reset(seed=0)
+    _, reward, terminated, truncated, info = env.step(final("Which one?"))
+    assert (reward, terminated, truncated, info["grade"].reward) == (0.0, False, True, None)
+    assert (info["fault"].blame, info["fault"].where) == (Blame.ENVIRONMENT, "user")

@@ -1,6 +1,8 @@
 """What only the whole package can tell: each mistake of a variation is refused at its field, with what to do."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ from variation_samples import FULL, certificates, desk, rotation
 
 from cowork_gym.core.errors import PackageError
 from cowork_gym.core.task import Task
-from cowork_gym.envs.registration import load_task
+from cowork_gym.envs.registration import CATALOG, load_task
 from cowork_gym.envs.variation import check_variation
 
 AMOUNT = {"value": "1240.50", "low": "200.00", "high": "4000.00"}
@@ -72,6 +74,31 @@ def test_what_does_not_fit_is_refused(task: Task, where: str, problem: str) -> N
     with pytest.raises(PackageError) as caught:
         check_variation(task)
     assert (caught.value.path, caught.value.where, caught.value.problem) == ("private/variation.yaml", where, problem)
+
+
+@pytest.mark.parametrize(("variation", "where"), [
+    ({"amounts": {"a": {**AMOUNT, "high": "9" * 28}}}, "amounts.a.high"), ({"choose": [[{}, {}]]}, "choose[0]"),
+    ({"noise": [{**NOISE, "record": {"id": {"id": "T"}, "x": {"amount": "12"}}}]}, "noise[0].record.x.amount"),
+])
+def test_what_is_not_of_the_form_is_refused(variation: dict[str, Any], where: str) -> None:
+    with pytest.raises(PackageError) as caught:
+        check_variation(desk(**variation))
+    assert caught.value.where == where
+
+
+def test_sums_and_products_of_great_amounts_are_exact_or_drawn_again() -> None:
+    great = {"value": "12.40", "low": "1.00", "high": "999999999999999.99"}
+    task = _said(desk(amounts={"fee": great, "square": {"value": "153.76", "product": ["fee", "fee"]}}), "Pay 12.40 EUR or 153.76 EUR.")
+    with pytest.raises(PackageError, match="keep all above 0"):
+        check_variation(task)
+
+
+def test_a_table_that_is_not_there_is_refused_when_the_package_is_read(tmp_path: Path) -> None:
+    package = shutil.copytree(CATALOG / "M1003_ticket_kb_resolution", tmp_path / "Copy")
+    text = "schema_version: 1\nnoise:\n  - {table: helpdesk.tickts, max: 2, record: {ticket_id: {id: TCK}}}\n"
+    (package / "private" / "variation.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(PackageError, match=r"variation\.yaml: noise\[0\]\.table: no table 'helpdesk.tickts', did you mean 'helpdesk.tickets'\?"):
+        load_task(package)
 
 
 def test_names_in_addresses_and_as_whole_values_are_no_ordinary_words() -> None:

@@ -17,6 +17,8 @@ HISTORY = (
     ("${make.item.id}", "N-2"), ("a ${make#1.item.id} b ${make#2.item.id}", "a N-1 b N-2"), ("${make#1.item.rows.0.k}", "v"),
     ("${make.price}", "1.50"), ("${make#3.item.id}", "${make#3.item.id}"), ("${other.x}", "${other.x}"),
     ("${make.item.name}", "${make.item.name}"), ("$make {x}", "$make {x}"),
+    ("${make#1.item.rows}", '[{"k":"v"}]'), (f"${{make#{'9' * 5000}.item}}", f"${{make#{'9' * 5000}.item}}"),
+    (f"${{make#1.item.rows.{'9' * 5000}}}", f"${{make#1.item.rows.{'9' * 5000}}}"),
 ])
 def test_a_blank(written: str, filled: str) -> None:
     assert fill(final(written), HISTORY).content == filled

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from random import Random
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ __all__ = ["Amount", "Operand", "amount_pairs", "amount_problems", "draw_amounts
 
 _TRIES, _DRAWS = 100, 50
 _MOST_DECIMALS = 6
+_TOO_MUCH, _DIGITS = Decimal(10) ** 15, 500
 _PLAIN = re.compile(r"-?\d{1,30}(\.\d{1,10})?")
 
 
@@ -32,8 +33,8 @@ def _number(value: Any) -> Decimal:
 
 def _positive(value: Any) -> Decimal:
     number = _number(value)
-    if number <= 0 or int(number.as_tuple().exponent) < -_MOST_DECIMALS:
-        raise ValueError(f"expected a number above 0 with at most {_MOST_DECIMALS} decimals, not {show(value)}")
+    if not 0 < number < _TOO_MUCH or int(number.as_tuple().exponent) < -_MOST_DECIMALS:
+        raise ValueError(f"expected a number above 0 and under 10^15, with at most {_MOST_DECIMALS} decimals, not {show(value)}")
     return number
 
 
@@ -85,9 +86,10 @@ class Amount(Shape):
     def computed(self, known: Mapping[str, Decimal]) -> Decimal:
         """Its value, rounded half up to its decimals."""
         first, *rest = (known[one] if isinstance(one, str) else one for one in self.operands)
-        if self.sum is not None:
-            return sum(rest, first).quantize(self.unit, ROUND_HALF_UP)
-        return (first * rest[0] if self.product is not None else first - rest[0]).quantize(self.unit, ROUND_HALF_UP)
+        with localcontext(prec=_DIGITS):
+            if self.sum is not None:
+                return sum(rest, first).quantize(self.unit, ROUND_HALF_UP)
+            return (first * rest[0] if self.product is not None else first - rest[0]).quantize(self.unit, ROUND_HALF_UP)
 
     def drawn(self, generator: Random) -> Decimal:
         """A value between its bounds."""
@@ -114,7 +116,7 @@ def amount_problems(amounts: Mapping[str, Amount]) -> Iterator[Problem]:
 
 
 def draw_amounts(amounts: Mapping[str, Amount], generator: Random, taken: Collection[Decimal]) -> dict[str, Decimal] | None:
-    """Other values: none that the package has, none twice, and computed ones above 0.
+    """Other values: none that the package has, none twice, and computed ones above 0 and under 10^15.
 
     Args:
         amounts: What is declared.
@@ -133,7 +135,7 @@ def draw_amounts(amounts: Mapping[str, Amount], generator: Random, taken: Collec
                 if values[name] not in taken:
                     break
         new = set(values.values())
-        if len(new) == len(values) and new.isdisjoint(taken) and min(new, default=Decimal(1)) > 0:
+        if len(new) == len(values) and new.isdisjoint(taken) and all(0 < one < _TOO_MUCH for one in new):
             return values
     return None
 

@@ -41,7 +41,7 @@ def _names(value: Any) -> Any:
 
 def _alternatives(value: Any) -> Any:
     """Joint alternatives, the first of which is what the package says."""
-    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(one, Mapping) for one in value):
+    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(one, Mapping) and one for one in value):
         raise ValueError(f"expected a list of two mappings or more, the first as the package has it, not {show(value)}")
     first = value[0]
     for at, one in enumerate(value):

@@ -61,7 +61,7 @@ def _choices(value: Any) -> list[Any]:
 def _bounds(read: Callable[[Any], Any], example: str) -> Callable[[Any], Any]:
     def bounds(value: Any) -> Any:
         try:
-            low, high = map(read, value)
+            low, high = map(read, value if isinstance(value, list) else ())
             if low <= high:
                 return value
         except (ArithmeticError, TypeError, ValueError):

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cowork_gym.core.canonical import decode
+from cowork_gym.core.canonical import decode, encode
 from cowork_gym.core.messages import Message
 
 __all__ = ["fill"]
 
-_BLANK = re.compile(r"\$\{([A-Za-z0-9_]+)(?:#([1-9][0-9]*))?((?:\.[A-Za-z0-9_]+)+)\}")
+_BLANK = re.compile(r"\$\{([A-Za-z0-9_]+)(?:#([1-9][0-9]{0,5}))?((?:\.[A-Za-z0-9_]+)+)\}")
 
 
 def fill(action: Message, history: Sequence[Message]) -> Message:
@@ -61,8 +61,8 @@ def _found(blank: re.Match[str], results: Mapping[str, Sequence[Any]]) -> str:
     for step in path[1:].split("."):
         if isinstance(value, Mapping) and step in value:
             value = value[step]
-        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+        elif isinstance(value, list) and step.isdigit() and len(step) < 7 and int(step) < len(value):
             value = value[int(step)]
         else:
             return blank[0]
-    return str(value)
+    return value if isinstance(value, str) else encode(value)
