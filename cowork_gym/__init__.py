@@ -31,10 +31,9 @@ __all__ = [
 
 
 def reference(name: str | Path | Task, seed: int = 0) -> Sequence[Message]:
-    """The actions of a task's first reference execution, which earns 1.0.
+    """The actions of a task's first reference execution, which earns 1.0 when they are taken after `reset(seed=seed)`.
 
-    A blank such as `${helpdesk_create_ticket.ticket.ticket_id}` stands for what an earlier call gave; `harness` fills it in while it
-    plays, as in `play(env, make_agent("reference", env.task), seed=0)`.
+    Where an action needs what an earlier call gave, such as the id of a new record, the execution is played once to learn it.
 
     Args:
         name: An environment id, a short name, a package's folder, or a loaded task.
@@ -43,8 +42,19 @@ def reference(name: str | Path | Task, seed: int = 0) -> Sequence[Message]:
     Raises:
         UserError: There is no such task.
     """
+    from cowork_gym.harness.loop import play
+    from cowork_gym.harness.policies.blanks import has_blanks
+    from cowork_gym.harness.policies.scripted import ScriptedPolicy
+
     task = name if isinstance(name, Task) else load_task(name)
-    return instance(task, seed).references[0].actions
+    actions = instance(task, seed).references[0].actions
+    if not any(has_blanks(one) for one in actions):
+        return actions
+    env = CoworkEnv(task)
+    try:
+        return tuple(turn.said for turn in play(env, ScriptedPolicy("reference", actions), seed=seed).turns)
+    finally:
+        env.close()
 
 
 register_catalog()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from cowork_gym.core.errors import PackageError, UserError, told
+from cowork_gym.core.errors import MissingExtra, PackageError, UserError, told
 from cowork_gym.core.task import Task
 from cowork_gym.envs.registration import load_task
 from cowork_gym.graders import GRADER_VERSION
@@ -39,6 +39,7 @@ def admit(task: str | Path | Task, seeds: Iterable[int] = (0,), gates: Sequence[
 
     Raises:
         UserError: There is no such task.
+        MissingExtra: The HTTP door is not installed, through which references are played too.
     """
     results = list[Result]()
 
@@ -74,6 +75,8 @@ def _ask(gate: Gate, subject: Subject) -> Result:
     started = time.perf_counter()
     try:
         problems, evidence = gate.examine(subject)
+    except MissingExtra:  # the person's to mend, not the author's
+        raise
     except Exception as error:
         problems, evidence = (_raised(error, "what this names"),), ()
     return Result(gate.name, subject.seed, problems, evidence, time.perf_counter() - started)

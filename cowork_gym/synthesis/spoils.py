@@ -15,7 +15,7 @@ __all__ = ["Spoil", "spoiled"]
 
 _WRONG = "unknown"
 _STRANGER = "somebody.else@elsewhere.example"
-_MOST = 100
+_MOST = 150
 """Executions that are made of one."""
 _LINE = re.compile(r"^(\W*([^:：\n]{1,80})[:：]\W*)(\S.*)$")
 """A labelled line: what stands before its value, the label in it, and the value."""
@@ -110,12 +110,14 @@ def _wrong_text(text: str) -> Iterator[_Wrong]:
 
 
 def _wrong_lines(text: str) -> Iterator[_Wrong]:
-    """The text with one labelled value, one fact, or one whole line replaced."""
+    """The text with one labelled value, one fact, or one whole line replaced, or a labelled value told both ways."""
     lines = text.splitlines()
     for at, line in enumerate(lines):
         labelled = _LINE.match(line)
         label = labelled and f"{labelled[2].strip()}:"
-        whole = [_Wrong(f"{labelled[1]}{_WRONG}", label)] if labelled else [_Wrong(_WRONG, line)] if line.strip() else []
+        whole = [_Wrong(_WRONG, line)] if line.strip() else []
+        if labelled:
+            whole = [_Wrong(f"{labelled[1]}{_WRONG}", label), _Wrong(f"{line} or {_WRONG}", label)]
         facts = [_Wrong(f"{line[: one.start()]}{_other_fact(one[0])}{line[one.end() :]}", label or one[0]) for one in _FACT.finditer(line)]
         for wrong in [*whole, *facts]:
             yield _Wrong("\n".join([*lines[:at], wrong.value, *lines[at + 1 :]]), wrong.replaced)

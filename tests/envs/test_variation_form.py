@@ -29,7 +29,7 @@ def _noise(**record: Any) -> dict[str, Any]:
     ({"amounts": {"a": {**INVOICE, "sum": ["b", 1]}}}, "amounts.a", "an amount has low and high, or one of sum, difference and product"),
     ({"amounts": {"a": {**INVOICE, "low": "5000"}}}, "amounts.a", "low is 5000, which is not less than 4000.00"),
     ({"amounts": {"a": {**INVOICE, "value": "a lot"}}}, "amounts.a.value", 'expected a number such as 1240.50, not "a lot"'),
-    ({"amounts": {"a": {**INVOICE, "value": 0}}}, "amounts.a.value", "expected a number above 0 with at most 6 decimals, not 0"),
+    ({"amounts": {"a": {**INVOICE, "value": 0}}}, "amounts.a.value", "expected a number above 0 and under 10^15, with at most 6 decimals, not 0"),
     ({"amounts": {"inv": INVOICE, "b": {"value": 3, "sum": ["inw", 1]}}}, "amounts.b", "no amount 'inw', did you mean 'inv'?"),
     ({"amounts": {"a": INVOICE, "b": {"value": "1240.60", "sum": ["a", "0.2"]}}}, "amounts.b.value",
      "is 1240.60, but what it is computed from gives 1240.70"),

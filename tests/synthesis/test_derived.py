@@ -106,11 +106,13 @@ def _spoils(value: Any, **form: Any) -> list[Any]:
     ("2026-03-31T00:00+01:00", {}, ["2026-03-30T23:45+01:00", "2026-03-31T00:15+01:00"]),
     ("2026-13-41", {}, ["unknown"]),
     ("ann@mill.example", {}, ["somebody.else@elsewhere.example", "ann@mill.example, somebody.else@elsewhere.example"]),
-    ("Due: 2026-03-31\nTotal: 1,240.50.", {}, ["Due: unknown\nTotal: 1,240.50.", "Due: 2026-04-01\nTotal: 1,240.50.",
-                                              "Due: 2026-03-31\nTotal: unknown", "Due: 2026-03-31\nTotal: 1241.50."]),
-    ("原因：证书", {}, ["原因：unknown"]),
+    ("Due: 2026-03-31\nTotal: 1,240.50.", {}, [f"Due: {due}\nTotal: {total}" for due, total in (
+        ("unknown", "1,240.50."), ("2026-03-31 or unknown", "1,240.50."), ("2026-04-01", "1,240.50."),
+        ("2026-03-31", "unknown"), ("2026-03-31", "1,240.50. or unknown"), ("2026-03-31", "1241.50."))]),
+    ("原因：证书", {}, ["原因：unknown", "原因：证书 or unknown"]),
     ("desk-mill", {}, ["unknown"]),
-    ("Cause: CHAIN\nFix: reload", {}, ["Cause: unknown\nFix: reload", "Cause: CHAIN\nFix: unknown"]),
+    ("Cause: CHAIN\nFix: reload", {}, ["Cause: unknown\nFix: reload", "Cause: CHAIN or unknown\nFix: reload",
+                                           "Cause: CHAIN\nFix: unknown", "Cause: CHAIN\nFix: reload or unknown"]),
     ("Pay 12.40 by 3 May", {}, ["unknown", "Pay 13.40 by 3 May", "Pay 12.40 by 4 May"]),
     ('{"total": 3, "due": "2026-01-01"}', {}, ['{"total":7,"due":"2026-01-01"}', '{"total":3,"due":"2025-12-31"}', '{"total":3,"due":"2026-01-02"}']),
     (["x", "y"], {}, [["unknown", "y"], ["x", "unknown"]]),
@@ -121,6 +123,6 @@ def test_one_thing_is_made_wrong(value: Any, form: Any, wrong: list[Any]) -> Non
 
 def test_answers_are_made_wrong_and_reads_are_not() -> None:
     found = [one.execution for one in spoiled(SCRIPT, [], {})]
-    assert [one.actions[-1].content for one in found if one.actions[-1] != SCRIPT.actions[-1]] == ["Line: unknown", "Line: 2"]
+    assert [one.actions[-1].content for one in found if one.actions[-1] != SCRIPT.actions[-1]] == ["Line: unknown", "Line: 1 or unknown", "Line: 2"]
     assert all(calls_of(one) == calls_of(SCRIPT) for one in found)
     assert len({one.name for one in found}) == len(found)

@@ -25,7 +25,7 @@ def test_a_grader_mutant_is_killed(mutant: dict, tmp_path: Path) -> None:
     grading.write_text(text, encoding="utf-8")
     proof = admit(package, gates=[gate for gate in GATES if gate.name in mutant["gates"]])
     assert proof.loaded
-    assert set(proof.failed) == set(mutant["gates"])
+    assert set(mutant["gates"]) <= set(proof.failed)
 
 
 def test_there_are_at_least_twenty_of_as_many_tasks() -> None:

@@ -144,9 +144,10 @@ def test_a_tools_description_may_leak_too(task: Task) -> None:
 
 @pytest.mark.parametrize(("allow", "found"), [
     ([{"table": "helpdesk.tickets", "fields": ["assigned_to"]}], []),
-    ([{"table": "helpdesk.tickets", "key": "TCK-702", "change": "updated"}], []),
+    ([{"table": "helpdesk.tickets", "key": "TCK-702", "fields": ["assigned_to"], "change": "updated"}], []),
+    ([{"table": "helpdesk.tickets", "key": "TCK-702", "change": "updated"}], ["allows any change of helpdesk.tickets/TCK-702 updated"]),
     ([{"table": "helpdesk.tickets", "change": "updated"}], ["allows any change of every row of helpdesk.tickets"]),
-    ([{"table": "helpdesk.tickets", "key": "TCK-702"}, {"table": "helpdesk.tickets", "key": "TCK-702", "fields": ["tags"]}],
+    ([{"table": "helpdesk.tickets", "key": "TCK-702", "fields": [name]} for name in ("assigned_to", "tags")],
      ["allows helpdesk.tickets/TCK-702 (tags), which no reference needs"]),
 ])
 def test_allowances(task: Task, allow: list[Grading], found: list[str]) -> None:

@@ -8,9 +8,14 @@ from typing import Any
 from cowork_gym.core.canonical import decode, encode
 from cowork_gym.core.messages import Message
 
-__all__ = ["fill"]
+__all__ = ["fill", "has_blanks"]
 
 _BLANK = re.compile(r"\$\{([A-Za-z0-9_]+)(?:#([1-9][0-9]{0,5}))?((?:\.[A-Za-z0-9_]+)+)\}")
+
+
+def has_blanks(action: Message) -> bool:
+    """Whether a message may have blanks."""
+    return "${" in f"{action.content}{action.tool_calls}"
 
 
 def fill(action: Message, history: Sequence[Message]) -> Message:
@@ -23,7 +28,7 @@ def fill(action: Message, history: Sequence[Message]) -> Message:
         action: The message.
         history: The conversation so far, with the tools' results.
     """
-    if "${" not in f"{action.content}{action.tool_calls}":
+    if not has_blanks(action):
         return action
     results: dict[str, list[Any]] = {}
     for one in history:
@@ -65,4 +70,4 @@ def _found(blank: re.Match[str], results: Mapping[str, Sequence[Any]]) -> str:
             value = value[int(step)]
         else:
             return blank[0]
-    return value if isinstance(value, str) else encode(value)
+    return encode(value) if value is None or isinstance(value, bool | list | Mapping) else str(value)

@@ -51,7 +51,7 @@ def _whole(checks: Sequence[Unchanged], evidences: Sequence[Evidence]) -> Iterat
     for check in checks:
         for one in check.allow:
             touched = set[str]().union(*(change.fields() for change in changes if one.covers(change)))
-            if one.fields is None and touched and one.table != FILES:
+            if one.key is not None and one.fields is None and touched and one.table != FILES:
                 advice = f"name the fields: [{', '.join(sorted(touched))}]"
                 yield Problem(f"check {check.id}", f"allows any change of {_named(one)}", advice)
 

@@ -98,10 +98,11 @@ def _late(subject: Subject, asked: list[Asked]) -> Iterator[Problem]:
         script = script_of(subject, at)
         questions = [turn.index for turn, _ in _replies(subject.references[at])]
         episode = subject.play(postponed(script, questions, "asks late"))
-        passed = {one.id for one in episode.grade.checks if one.passed} if episode.grade else set()
+        passed = {one.id for one in episode.grade.checks if one.passed} if episode.grade and writes_of(subject, script) else set()
+        where = f"reference {script.name} with its questions last"
         for check in asked:
-            if check.id in passed and writes_of(subject, script):
-                yield Problem(f"reference {script.name} with its questions last", f"{check.id} holds all the same", "say `before` what it is to be asked")
+            if check.id in passed:
+                yield Problem(where, f"{check.id} holds all the same", "say `before` the first call of which tool it is to be asked")
 
 
 def _at_once(dialogue: Dialogue) -> Iterator[Problem]:
