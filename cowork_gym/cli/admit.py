@@ -1,6 +1,5 @@
 """The verb `admit`: the gates are asked about tasks, and what they found is shown, printed or written as a page."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -14,7 +13,9 @@ import typer
 
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
+from cowork_gym.cli.document import print_document
 from cowork_gym.core.errors import UserError, nearest
+from cowork_gym.core.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +57,7 @@ def admit(
         _write(html, proofs)
     if as_json:
         told = [one.to_dict() for one in proofs]
-        print(json.dumps(told[0] if len(told) == 1 and not suite else told, indent=2))
+        print_document(told[0] if len(told) == 1 and not suite else told)
     else:
         _show(proofs)
     for proof in proofs:
@@ -96,7 +97,7 @@ def _prove_all(names: Sequence[str], seeds: int, gates: Sequence[str], jobs: int
                 found[asked[one]] = one.result()
             except BrokenProcessPool:
                 raise UserError("a process that examined a task was ended, perhaps for want of memory; --jobs 1 shows by which task") from None
-            tell(f"{len(found)} of {len(names)} tasks, the last one {names[asked[one]]}")
+            tell(f"{len(found)} of {counted(len(names), 'task')}, the last one {names[asked[one]]}")
     return [found[at] for at in range(len(names))]
 
 
@@ -173,10 +174,12 @@ def _show_gates(screen: "Console", proof: "Proof") -> None:
         results = [one for one in proof.results if one.gate == name]
         passed = sum(one.passed for one in results)
         told = next((one for one in results if not one.passed), results[0])
-        forms = f"{passed} of {len(results)} forms; " if len(results) > 1 else ""
+        forms = f"{passed} of {counted(len(results), 'form')}; " if len(results) > 1 else ""
         rows.append([name, _verdict(passed == len(results)), f"{seconds:.2f}", short(forms + "; ".join(told.evidence), max(screen.width - 48, 40))])
     screen.print(Text(proof.release_id, "bold"), soft_wrap=True)
     show_table(screen, ["gate", "verdict", "seconds", "evidence"], rows)
+    if any(isinstance(row[-1], str) and row[-1].endswith("...") for row in rows):
+        screen.print(Text("--json and --html FILE have the whole evidence", "dim"), soft_wrap=True)
 
 
 def _show_problems(screen: "Console", proof: "Proof") -> None:

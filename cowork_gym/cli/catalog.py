@@ -1,6 +1,6 @@
 """The verbs that tell what there is: `list` and `show`. Nothing of a task's private half is shown."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +8,7 @@ import typer
 
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
+from cowork_gym.cli.document import print_document
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.task import Task
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from cowork_gym.benchmarks.suite import Suite
 
 __all__ = ["add_to", "list_tasks", "show_task"]
+
+_TABLE_WIDTH = 120
+"""Columns from which on the list is a table."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,20 +36,37 @@ def list_tasks(
     Exit code 2 says that a package cannot be used; the others are listed all the same.
     """
     from cowork_gym.benchmarks.suite import load_suite
-    from cowork_gym.cli.display import open_screen, show_table
 
     with apart(as_json):
         tasks, problems = _load_tasks(None if suite is None else load_suite(suite))
     if as_json:
-        forms = [{"id": id, "title": one.title, "services": [*one.services], "difficulty": one.difficulty} for id, one in tasks.items()]
-        print(json.dumps(forms, indent=2))
+        print_document([
+            {"id": id, "title": one.title, "services": [*one.services], "difficulty": one.difficulty, "category": one.category, "language": one.language}
+            for id, one in tasks.items()
+        ])
     else:
-        rows = [[id, ", ".join(one.services), one.difficulty, one.title] for id, one in tasks.items()]
-        show_table(open_screen(), ["id", "services", "difficulty", "title"], rows)
+        _show_tasks(tasks)
     for problem in problems:
         complain(problem)
     if problems:
         raise typer.Exit(2)
+
+
+def _show_tasks(tasks: Mapping[str, Task]) -> None:
+    """A table; where it would be too narrow to read, two lines a task."""
+    from rich.text import Text
+
+    from cowork_gym.cli.display import open_screen, show_table
+
+    screen = open_screen()
+    if screen.width >= _TABLE_WIDTH:
+        rows = [[id, one.category, one.language, one.difficulty, ", ".join(one.services), one.title] for id, one in tasks.items()]
+        show_table(screen, ["id", "category", "language", "difficulty", "services", "title"], rows)
+        return
+    for id, one in tasks.items():
+        facts = ", ".join(filter(None, [one.category, one.language, one.difficulty]))
+        screen.print(Text(id, "bold").append(f"  {one.title}", "not bold"), soft_wrap=True)
+        screen.print(Text(f"  {facts}; {', '.join(one.services)}", "dim"), soft_wrap=True)
 
 
 def _load_tasks(suite: "Suite | None") -> tuple[dict[str, Task], list[str]]:
@@ -75,7 +96,7 @@ def show_task(
     with apart(as_json):
         task = load_task(id)
     if as_json:
-        print(json.dumps(card(task), indent=2))
+        print_document(card(task))
         return
     screen = open_screen()
     screen.print(Text(f"{task.id}: {task.title}", "bold"), soft_wrap=True)

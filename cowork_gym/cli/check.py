@@ -1,6 +1,5 @@
 """The verb `check`: a task package is read and played, a service is called from all sides."""
 
-import json
 import sys
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cowork_gym.cli.apart import apart
+from cowork_gym.cli.document import print_document
 from cowork_gym.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def check(
     passed = all(one.passed for one in findings)
     if as_json:
         rows = [{"name": one.name, "passed": one.passed, "detail": one.detail} for one in findings]
-        print(json.dumps({"checked": name, "passed": passed, "findings": rows}, indent=2))
+        print_document({"checked": name, "passed": passed, "findings": rows})
     else:
         _show(name, findings)
     if not passed:

@@ -1,13 +1,14 @@
 """The verb `coverage`: what the tasks of a suite cover, and what none of them does, as a table and a picture."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cowork_gym.cli.apart import apart
+from cowork_gym.cli.document import print_document
 from cowork_gym.core.errors import UserError
+from cowork_gym.core.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +47,7 @@ def show_coverage(
 
         draw_coverage(found, chosen.title, png)
     if as_json:
-        print(json.dumps({"suite": chosen.name, **found.to_dict()}, indent=2))
+        print_document({"suite": chosen.name, **found.to_dict()})
     else:
         _show(chosen.title, found, png)
 
@@ -57,7 +58,7 @@ def _show(title: str, found: "Coverage", png: Path | None) -> None:
     from cowork_gym.cli.display import open_screen, show_table
 
     screen = open_screen()
-    screen.print(Text(f"{title}: {found.tasks} task{'s' * (found.tasks != 1)}", "bold"))
+    screen.print(Text(f"{title}: {counted(found.tasks, 'task')}", "bold"))
     most = max([found.tasks, 1])
     rows: list[list[str | Text]] = []
     for axis, values in found.axes.items():
@@ -101,5 +102,5 @@ def _show_gaps(screen: "Console", found: "Coverage") -> None:
         screen.print(Text("no gaps", "bold green"))
         return
     by_axis = {axis: [one.value for one in gaps if one.axis == axis] for axis in dict.fromkeys(one.axis for one in gaps)}
-    screen.print(Text(f"{len(gaps)} gaps", "bold"))
+    screen.print(Text(counted(len(gaps), "gap"), "bold"))
     show_table(screen, ["axis", "no task shows"], [[axis, ", ".join(values)] for axis, values in by_axis.items()])

@@ -3,6 +3,7 @@
 A sentence is one line, which a terminal wraps by itself; only tables know how wide the screen is.
 """
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -21,13 +22,21 @@ __all__ = ["open_screen", "short", "show_grade", "show_table", "show_turn"]
 
 _PLAIN_WIDTH = 160
 """Columns where the output is no terminal."""
+_NARROWEST, _WIDEST = 40, 10_000
+"""Columns that can be asked for there."""
 
 
 def open_screen() -> Console:
     """Standard output as it is now; without colour where it is no terminal."""
-    # COLUMNS says nothing about a file or a pipe: a program that loads readline hands its children the 80 columns of no terminal.
-    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    return Console(width=None if sys.stdout.isatty() else _plain_width(), highlight=False, markup=False, emoji=False)
+
+
+def _plain_width() -> int:
+    """The columns of a file or a pipe: those that COLUMNS asks for."""
+    asked = os.environ.get("COLUMNS", "")
+    # A program that loads readline hands its children the columns of no terminal; it sets both names, a person only the one that is meant.
+    meant = asked.isascii() and asked.isdigit() and "LINES" not in os.environ
+    return min(max(int(asked[:6]), _NARROWEST), _WIDEST) if meant else _PLAIN_WIDTH
 
 
 def short(text: str, length: int) -> str:

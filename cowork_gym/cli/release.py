@@ -1,6 +1,5 @@
 """The verb `release`: tasks are sealed into a collection that others can cite, and a sealed one is verified."""
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,7 +10,9 @@ import typer
 
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
+from cowork_gym.cli.document import print_document
 from cowork_gym.core.errors import UserError, nearest
+from cowork_gym.core.wording import counted
 
 if TYPE_CHECKING:
     from cowork_gym.synthesis.proof import Proof
@@ -114,14 +115,14 @@ def _show(made: "Release", as_json: bool) -> None:
     if as_json:
         told = {"release": made.name, "folder": str(made.folder), "seal": made.seal, "uses": [*made.uses], "counts": {**made.counts}}
         sides = {"train": [*made.train], "validation": [*made.validation]}
-        print(json.dumps({**told, **sides, "overlaps": [asdict(one) for one in made.overlaps]}, indent=2))
+        print_document({**told, **sides, "overlaps": [asdict(one) for one in made.overlaps]})
         return
-    counts = made.counts
-    print(f"{made.folder} is the release {made.citation}: {counts['tasks']} tasks, {counts['executions']} executions, for {', '.join(made.uses)}")
+    told = f"{counted(made.counts['tasks'], 'task')}, {counted(made.counts['executions'], 'execution')}"
+    print(f"{made.folder} is the release {made.citation}: {told}, for {', '.join(made.uses)}")
     if made.fraction is not None:
         print(f"held out for validation: {', '.join(made.validation)}")
     if made.compared:
-        print(f"compared with {', '.join(made.compared)}: {len(made.overlaps)} parts in common, none that stands against it")
+        print(f"compared with {', '.join(made.compared)}: {counted(len(made.overlaps), 'part')} in common, none that stands against it")
 
 
 def _verify(folder: Path, public: bool, as_json: bool) -> None:
@@ -130,10 +131,10 @@ def _verify(folder: Path, public: bool, as_json: bool) -> None:
     found = verify_release(folder, public=public)
     seal = "" if found else load_release(folder, public=public).seal
     if as_json:
-        print(json.dumps({"folder": str(folder), "whole": not found, "seal": seal, "damages": [one._asdict() for one in found]}, indent=2))
+        print_document({"folder": str(folder), "whole": not found, "seal": seal, "damages": [one._asdict() for one in found]})
     else:
         for one in found:
-            print(f"{one.what}: {one.path}")
+            print(f"{one.what}: {one.path}" + (f": {one.note}" if one.note else ""))
         print(f"{folder} is not as it was sealed" if found else f"{folder} is whole, sealed {seal}")
     if found:
         raise typer.Exit(1)

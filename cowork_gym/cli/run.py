@@ -1,6 +1,6 @@
 """The verb `run`: an agent plays a task; its turns and its grade are shown, and the episode may be kept."""
 
-import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cowork_gym.cli.apart import apart
+from cowork_gym.cli.document import print_document
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.grade import Grade
 from cowork_gym.core.task import Task
+from cowork_gym.core.wording import counted
 from cowork_gym.harness.agents import AGENTS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from cowork_gym.envs.dialogue import Counterpart
     from cowork_gym.envs.env import CoworkEnv
     from cowork_gym.harness import Policy
     from cowork_gym.harness.loop import Watch
@@ -52,43 +55,49 @@ def run(
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Who answers questions: rules, or openai:MODEL@BASE_URL.")] = "rules",
     min_reward: Annotated[float | None, typer.Option("--min-reward", metavar="X", callback=_share, help="Exit 1 when the reward is less.")] = None,
 ) -> None:
-    """Let an agent play a task, and show its turns and its grade.
+    """Let an agent play a task, and show the conversation and its grade.
 
     Exit code 1 says that the reward is under --min-reward, or that there is none because a fault quarantined the episode; 130 that
     Ctrl-C stopped it, after which it is graded and kept as it stands.
     """
-    from cowork_gym.cli.display import open_screen, show_turn
+    from cowork_gym.cli.conversation import count_sources, show_exchange
+    from cowork_gym.cli.display import open_screen
     from cowork_gym.envs.variation import instance
     from cowork_gym.harness import make_agent
 
-    screen = None if as_json else open_screen()
+    screen, users = None if as_json else open_screen(), list[Counterpart | None]()
     with apart(as_json):
-        env = _open_env(id, door, spec, judge, user)
+        env = _open_env(id, door, spec, judge, user, users)
         try:
-            policy = make_agent(agent, instance(env.task, seed), tool_format=tool_format)
+            form = instance(env.task, seed)
+            policy = make_agent(agent, form, tool_format=tool_format)
             folder = None if out is None else _open_folder(out)
-            _show_start(screen, env.task, policy.name, seed)
-            episode, interrupted = _play(env, policy, seed, partial(show_turn, screen) if screen else None)
+            _show_start(screen, form, policy.name, seed)
+            episode, interrupted = _play(env, policy, seed, partial(show_exchange, screen, env) if screen else None)
         finally:
             env.close()
     grade = _graded(episode)
     file = None if folder is None else _write(episode, folder)
+    sources = None if user == "rules" else count_sources(users)
     if screen is None:
-        print(json.dumps(_report(episode, grade, file), indent=2))
+        print_document(_report(episode, grade, file, sources))
     else:
-        _show_end(screen, episode, grade, file)
+        _show_end(screen, episode, grade, file, sources)
     if interrupted or grade.reward is None or grade.reward < (min_reward or 0):
         raise typer.Exit(130 if interrupted else 1)
 
 
-def _open_env(id: str, door: str, spec: str | None, judge: str | None, user: str) -> "CoworkEnv":
+def _open_env(id: str, door: str, spec: str | None, judge: str | None, user: str, users: "list[Counterpart | None]") -> "CoworkEnv":
+    """The environment; the user of each form that it takes is added to `users`."""
     from cowork_gym.envs.env import CoworkEnv
     from cowork_gym.harness.judges import make_judge
     from cowork_gym.harness.users import make_user
 
-    return CoworkEnv(
-        id, door=door, reward=spec, judge=None if judge is None else make_judge(judge), user=lambda task: make_user(user, task),
-    )
+    def found(task: Task) -> "Counterpart | None":
+        users.append(make_user(user, task))
+        return users[-1]
+
+    return CoworkEnv(id, door=door, reward=spec, judge=None if judge is None else make_judge(judge), user=found)
 
 
 def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") -> tuple[Episode, bool]:
@@ -106,30 +115,38 @@ def _graded(episode: Episode) -> Grade:
     return episode.grade
 
 
-def _report(episode: Episode, grade: Grade, file: Path | None) -> dict[str, Any]:
+def _report(episode: Episode, grade: Grade, file: Path | None, sources: Mapping[str, int] | None) -> dict[str, Any]:
     told = grade.to_dict()
     return {
         "task": episode.task, "release_id": episode.release_id, "agent": episode.agent, "seed": episode.seed, "ending": episode.ending,
         "turns": len(episode.turns), "calls": len(episode.dispatches), "answer": episode.answer, "grade": told, "checks": told["checks"],
         "fingerprint": episode.end, "ledger": episode.ledger.hash, "episode": None if file is None else str(file),
+        "replies": sources, "messages": [one.wire() for one in episode.messages],
     }
 
 
 def _show_start(screen: "Console | None", task: Task, agent: str, seed: int) -> None:
     from rich.text import Text
 
+    from cowork_gym.cli.conversation import show_user
+
     if screen is not None:
         screen.print(Text(f"{task.id}: {task.title}", "bold").append(f"\n{agent} plays, seed {seed}\n", "not bold"), soft_wrap=True)
+        show_user(screen, task.request)
+        screen.print()
 
 
-def _show_end(screen: "Console", episode: Episode, grade: Grade, file: Path | None) -> None:
+def _show_end(screen: "Console", episode: Episode, grade: Grade, file: Path | None, sources: Mapping[str, int] | None) -> None:
     from rich.text import Text
 
+    from cowork_gym.cli.conversation import show_sources
     from cowork_gym.cli.display import show_grade
 
-    turns, calls = len(episode.turns), len(episode.dispatches)
-    screen.print(Text(f"\nended by {episode.ending} after {turns} turn{'s' * (turns != 1)} and {calls} call{'s' * (calls != 1)}"), soft_wrap=True)
+    turns, calls = counted(len(episode.turns), "turn"), counted(len(episode.dispatches), "call")
+    screen.print(Text(f"\nended by {episode.ending} after {turns} and {calls}"), soft_wrap=True)
     show_grade(screen, grade)
+    if sources is not None:
+        show_sources(screen, sources)
     if file is not None:
         screen.print(Text(f"episode: {file}"), soft_wrap=True)
 

@@ -15,6 +15,8 @@ from cowork_gym.mock_services.kit.service import Service
 
 __all__ = ["check_calls", "check_contract", "check_faults", "check_heard", "check_noise", "check_stages", "choose_services", "choose_tools"]
 
+_OWN = "services of your own are seen when they are installed (entry point cowork_gym.services) or registered"
+
 
 def choose_services(names: Sequence[str], known: Mapping[str, type[Service]], path: Path) -> dict[str, type[Service]]:
     """The services that a task names.
@@ -24,7 +26,7 @@ def choose_services(names: Sequence[str], known: Mapping[str, type[Service]], pa
     """
     for at, name in enumerate(names):
         if name not in known:
-            raise PackageError(path, f"services[{at}]", f"unknown service {name!r}, {nearest(name, known)}")
+            raise PackageError(path, f"services[{at}]", f"unknown service {name!r}, {nearest(name, known)}; {_OWN}")
     _refuse_repeats(names, "services", path)
     return {name: known[name] for name in names}
 

@@ -1,6 +1,7 @@
 """Task packages: from a folder to a `Task`, and from a task to the blueprint of its worlds. `docs/tasks.md` has the format."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -119,7 +120,8 @@ def _check_whole(task: Task, contract: Contract, blueprint: Blueprint, folder: P
     classify(contract, Evidence(blueprint.start_rows, given=blueprint.given))
     if task.variation:
         check_noise(parse_variation(task.variation, variation), blueprint, variation)
-        check_variation(task)
+        with _placed(folder):
+            check_variation(task)
 
 
 def blueprint_of(task: Task, services: Mapping[str, type[Service]]) -> Blueprint:
@@ -151,9 +153,15 @@ def _build(release: _Release) -> Blueprint:
 
 
 def _laid_out(task: Task, services: Mapping[str, type[Service]], folder: Path) -> Blueprint:
-    """The blueprint, with the places of mistakes as its author knows them."""
-    try:
+    with _placed(folder):
         return blueprint_of(task, services)
+
+
+@contextmanager
+def _placed(folder: Path) -> Iterator[None]:
+    """Mistakes in a package, told with their places as its author knows them."""
+    try:
+        yield
     except PackageError as error:
         place = folder / error.path
         written = place if place.exists() else place.with_suffix(".json")

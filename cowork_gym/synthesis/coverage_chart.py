@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cowork_gym.core.errors import MissingExtra
 from cowork_gym.core.structure import Capability
+from cowork_gym.core.wording import counted
 from cowork_gym.synthesis.coverage import Coverage
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_coverage"]
 
 _BAR, _GAP, _GRID, _COLUMNS = "#3b6ea5", "#c0392b", "Blues", 3
-_LINE, _HEAD, _MARGIN, _FOOT = 0.19, 0.65, 1.1, 0.75
+_LINE, _HEAD, _MARGIN, _FOOT = 0.19, 0.65, 1.35, 0.75
 """Inches for a value, for the head of a panel, for the title with the names under the grid, and for these alone."""
 
 
@@ -39,10 +40,13 @@ def draw_coverage(found: Coverage, title: str, path: Path) -> None:
         raise MissingExtra("matplotlib", "pip install 'cowork-gym[charts]'") from None
     columns = _columns(found)
     height = max(sum(map(_height, column)) + (_height(_EDGES) if at == len(columns) - 1 else 0) for at, column in enumerate(columns))
+    most = max([count for values in found.axes.values() for count in values.values()] + [1])
     figure = Figure(figsize=(14, height + _MARGIN))
-    figure.suptitle(f"{title}: {found.tasks} tasks, {len(found.gaps)} gaps", y=1 - 0.25 / (height + _MARGIN), fontsize=13)
+    text = f"{title}: {counted(found.tasks, 'task')}, {counted(len(found.gaps), 'gap')}"
+    figure.suptitle(text, y=1 - 0.25 / (height + _MARGIN), fontsize=13)
     for panel, axes in _panels(figure, columns, height):
-        _draw_edges(axes, found) if panel is _EDGES else _draw_bars(axes, *panel)
+        _draw_edges(axes, found) if panel is _EDGES else _draw_bars(axes, *panel, most)
+    _explain(figure, height + _MARGIN)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a category in a script that the font lacks is drawn as boxes
         figure.savefig(path, dpi=110)
@@ -77,12 +81,13 @@ def _panels(figure: "Figure", columns: list[list[_Panel]], height: float) -> Ite
             yield panel, figure.add_axes(((at + 0.32) / _COLUMNS, (top + _FOOT) / whole, 0.62 / _COLUMNS, (_height(panel) - _HEAD) / whole))
 
 
-def _draw_bars(axes: "Axes", axis: str, values: dict[str, int]) -> None:
+def _draw_bars(axes: "Axes", axis: str, values: dict[str, int], most: int) -> None:
+    """A bar for each value; `most` is the longest of all panels, which have one scale."""
     names, counts, places = list(values), list(values.values()), range(len(values))
     axes.barh(places, counts, color=_BAR, height=0.7)
     axes.set_yticks(places, names, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlim(0, max([*counts, 1]) * 1.12)
+    axes.set_xlim(0, most * 1.12)
     axes.set_xticks([])
     axes.set_title(axis, fontsize=10, loc="left")
     for place, count, label in zip(places, counts, axes.get_yticklabels(), strict=True):
@@ -92,6 +97,16 @@ def _draw_bars(axes: "Axes", axis: str, values: dict[str, int]) -> None:
         axes.spines[side].set_visible(False)
 
 
+def _explain(figure: "Figure", whole: float) -> None:
+    """What the marks mean, under the title."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    bar = Patch(color=_BAR, label="tasks that show it; all panels have one scale")
+    gap = Line2D([], [], color=_GAP, marker="o", linestyle="", markersize=5, label="red: a gap, which no task shows")
+    figure.legend(handles=[bar, gap], loc="upper center", bbox_to_anchor=(0.5, 1 - 0.42 / whole), ncols=2, frameon=False, fontsize=9)
+
+
 def _draw_edges(axes: "Axes", found: Coverage) -> None:
     """Rows are what is built on, columns what builds on it; a red point is a gap, an empty cell no pair that is looked for."""
     names = [*map(str, Capability)]
@@ -99,6 +114,7 @@ def _draw_edges(axes: "Axes", found: Coverage) -> None:
     axes.imshow(grid, cmap=_GRID, aspect="auto", vmin=0, vmax=max(max(map(max, grid)), 1) * 1.4)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_xticks(range(len(names)), names, fontsize=8, rotation=90)
+    axes.set_ylabel("builds on", fontsize=8)
     axes.set_title("capability edge: column builds on row", fontsize=10, loc="left")
     for (before, after), count in found.edges.items():
         place = names.index(after), names.index(before)

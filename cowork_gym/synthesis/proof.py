@@ -1,12 +1,14 @@
 """The proof of a task: what every gate found, as a value, as JSON, and as a page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from importlib.metadata import version
 from typing import Any
 
 from cowork_gym.core.html import table
 from cowork_gym.synthesis.gates.gate import Problem, Result
+from cowork_gym.synthesis.gates.registry import GATES
 
 __all__ = ["Proof", "proof_html"]
 
@@ -69,19 +71,47 @@ class Proof:
 
     def _repr_html_(self) -> str:
         verdict = "admitted" if self.passed else f"not admitted: {', '.join(self.failed)}"
-        rows = [("✓" if one.passed else "✗", one.gate, one.seed, "\n".join(one.evidence), f"{one.seconds:.3f}") for one in self.results]
-        shown = table(("", "gate", "seed", "evidence", "seconds"), rows, f"{self.release_id or self.task}: {verdict}")
+        rows = [_row([one for one in self.results if one.gate == gate], seconds) for gate, seconds in self.seconds.items()]
+        shown = table(("", "gate", "what it proves", "forms", "evidence", "seconds"), rows, f"{self.release_id or self.task}: {verdict}")
         if not self.passed:
-            found = [(result.gate, result.seed, problem.where, problem.found, problem.advice) for result, problem in self.problems]
-            shown += table(("gate", "seed", "where", "found", "what to change"), found, "Problems")
+            seeds = dict[tuple[str, Problem], list[int]]()
+            for result, problem in self.problems:
+                seeds.setdefault((result.gate, problem), []).append(result.seed)
+            found = [(gate, _told(of), one.where, one.found, one.advice) for (gate, one), of in seeds.items()]
+            shown += table(("gate", "seeds", "where", "found", "what to change"), found, "Problems")
         return shown
+
+
+def _row(results: Sequence[Result], seconds: float) -> tuple[str, ...]:
+    """What one gate found in all forms: each evidence once, with the seeds of its forms where there are several."""
+    asks = {one.name: one.asks for one in GATES}
+    seeds = dict[tuple[str, ...], list[int]]()
+    for one in results:
+        seeds.setdefault(one.evidence, []).append(one.seed)
+    told = ["\n".join(evidence) if len(seeds) == 1 else "\n".join([f"seeds {_told(of)}:", *evidence]) for evidence, of in seeds.items()]
+    passed, gate = sum(one.passed for one in results), results[0].gate
+    sign = "✓" if passed == len(results) else "✗"
+    return sign, gate, asks.get(gate, ""), f"{passed} of {len(results)}", "\n".join(told), f"{seconds:.3f}"
+
+
+def _told(seeds: Sequence[int]) -> str:
+    """Seeds, runs of them shortened: `0, 3-7`."""
+    runs = list[list[int]]()
+    for seed in seeds:
+        if runs and runs[-1][-1] == seed - 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def proof_html(*proofs: Proof) -> str:
     """A page of its own with some proofs: a summary where there are several, then each one."""
-    title = f"{sum(one.passed for one in proofs)} of {len(proofs)} tasks admitted"
+    passed = sum(one.passed for one in proofs)
+    title = f"{proofs[0].task}: {'admitted' if proofs[0].passed else 'not admitted'}" if len(proofs) == 1 else f"{passed} of {len(proofs)} tasks admitted"
+    made = ", ".join(dict.fromkeys([f"cowork-gym {version('cowork-gym')}", *(f"grader {one.grader_version}" for one in proofs)]))
     rows = [("✓" if one.passed else "✗", one.task, ", ".join(one.failed), len(one.seeds), f"{sum(one.seconds.values()):.2f}") for one in proofs]
     summary = table(("", "task", "failed gates", "forms", "seconds"), rows) if len(proofs) > 1 else ""
     body = "".join(f"<section>{one._repr_html_()}</section>" for one in proofs)
     head = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{_STYLE}</style>"
-    return f"<!doctype html><html lang='en'><head>{head}</head><body><h1>{escape(title)}</h1>{summary}{body}</body></html>\n"
+    return f"<!doctype html><html lang='en'><head>{head}</head><body><h1>{escape(title)}</h1><p>{escape(made)}</p>{summary}{body}</body></html>\n"

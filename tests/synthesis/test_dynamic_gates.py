@@ -88,8 +88,14 @@ def test_other_forms_may_earn_less_than_the_authors(task: Task) -> None:
 
 def test_a_negative_that_passes_says_why(task: Task) -> None:
     passing = Execution("nearly", task.references[0].actions[1:], 0.96, " ")
-    assert _found(NEGATIVES, replace(task, negatives=(passing,))) == ["negative nearly: it passes with 0.96 and does not say why"]
-    assert _found(NEGATIVES, replace(task, negatives=(replace(passing, why="The accounts were never listed."),))) == []
+    exports = next(one for one in task.negatives if one.name == "exports")
+    assert _found(NEGATIVES, replace(task, negatives=(passing, exports))) == ["negative nearly: it passes with 0.96 and does not say why"]
+    assert _found(NEGATIVES, replace(task, negatives=(replace(passing, why="The accounts were never listed."), exports))) == []
+
+
+def test_a_ban_that_no_negative_breaks_is_found(task: Task) -> None:
+    others = tuple(one for one in task.negatives if one.name != "exports")
+    assert _found(NEGATIVES, replace(task, negatives=others)) == ["forbidden tool crm_export_report: no negative calls it"]
 
 
 def test_each_kind_of_task_has_its_agents(task: Task, tmp_path: Path) -> None:

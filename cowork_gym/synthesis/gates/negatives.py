@@ -1,4 +1,4 @@
-"""The gate of the negatives: each stays under its bound, near it, apart from the references, and tells why."""
+"""The gate of the negatives: each stays under its bound, near it, apart from the references, and tells why; every ban is broken by one."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,6 +22,11 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
         problems += _judge(execution, episode, tight=subject.seed == 0)
         problems += _apart(execution, (*task.references, *task.negatives[:at]))
         told.append(f"{execution.name}: {reward_of(episode)}, at most {execution.max_reward}")
+    called = {call.name for one in task.negatives for action in one.actions for call in action.tool_calls}
+    for tool in subject.contract.forbidden_tools:
+        if tool in subject.task.tools and tool not in called:
+            advice = "add a negative that does the work and calls it too, with max_reward 0: else nobody would see the ban go"
+            problems.append(Problem(f"forbidden tool {tool}", "no negative calls it", advice))
     return tuple(problems), tuple(told)
 
 
@@ -55,4 +60,4 @@ def _written(execution: Execution) -> str:
     return canonical([[one.content, [[call.name, call.decoded()] for call in one.tool_calls]] for one in execution.actions])
 
 
-NEGATIVES = Gate("negatives", "Each negative earns what its bound says and no more, and is an execution of its own.", _examine)
+NEGATIVES = Gate("negatives", "Each negative earns what its bound says and no more, and is an execution of its own; every forbidden tool is called by one.", _examine)

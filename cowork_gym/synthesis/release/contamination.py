@@ -23,7 +23,7 @@ def overlaps(profiles: Iterable[Profile], others: Sequence[Release]) -> tuple[Ov
 
 
 def contaminating(found: Iterable[Overlap], uses: Mapping[str, Collection[Use]], others: Iterable[Release]) -> Iterator[str]:
-    """The overlaps that stand against a release, each in one line: what one of two releases trains on, the other one holds out.
+    """What stands against a release, each task in one line: what one of two releases trains on, the other one holds out.
 
     Args:
         found: The overlaps.
@@ -31,14 +31,25 @@ def contaminating(found: Iterable[Overlap], uses: Mapping[str, Collection[Use]],
         others: The other releases.
     """
     known = {(release.citation, one.id): one.uses for release in others for one in release.tasks}
+    against = dict[str, dict[tuple[str, str], list[str]]]()
     for one in found:
         ours, theirs = uses[one.task], known[one.release, one.other]
         if one.part in _KIN and ((_trains(ours) and _holds_out(theirs)) or (_holds_out(ours) and _trains(theirs))):
-            part = f"{one.part} ({one.likeness:.0%} of its wording)" if one.part == "near-request" else one.part
-            yield (
-                f"{one.task} has its {part} in common with {one.other} of {one.release}, which is for {' and '.join(theirs)} only; "
-                f"leave it out, or release it without {'training' if _trains(ours) else 'evaluation'}"
-            )
+            against.setdefault(one.task, {}).setdefault((one.release, one.other), []).append(_part(one))
+    for task, shared in against.items():
+        told = "; ".join(
+            f"its {_listed(parts)} in common with {other} of {release}, which is for {_listed(known[release, other])}"
+            for (release, other), parts in shared.items()
+        )
+        yield f"{task} has {told}; leave it out, or release it without {'training' if _trains(uses[task]) else 'evaluation'}"
+
+
+def _part(one: Overlap) -> str:
+    return f"request ({one.likeness:.0%} of its wording)" if one.part == "near-request" else one.part
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def alike(profiles: Sequence[Profile]) -> tuple[tuple[str, str], ...]:

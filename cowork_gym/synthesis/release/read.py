@@ -32,8 +32,9 @@ def verify_release(folder: str | Path, *, public: bool = False) -> tuple[Damage,
         raise UserError(f"{folder}: no such folder")
     try:
         found = damages(place, public=public)
-        if not found and read_record((place / RECORD).read_bytes(), place / RECORD).name != place.name:
-            return (Damage(place.name, "renamed"),)
+        name = place.name if found else read_record((place / RECORD).read_bytes(), place / RECORD).name
+        if name != place.name:
+            return (Damage(place.name, "renamed", f"the folder must have the release's name, {name}"),)
     except OSError as error:
         raise UserError(f"{error.filename or folder}: {error.strerror or error}") from None
     return found
@@ -53,7 +54,8 @@ def load_release(folder: str | Path, *, public: bool = False) -> Release:
         first, more = found[0], len(found) - 1
         if first.what == "unfinished":
             raise UserError(f"{folder}: not a release, or not a finished one: {first.path} does not agree with the manifest")
-        raise UserError(f"{folder}: not as it was sealed: {first.path} is {first.what}" + (f", and {more} more" if more else ""))
+        note = f": {first.note}" if first.note else ""
+        raise UserError(f"{folder}: not as it was sealed: {first.path} is {first.what}{note}" + (f", and {more} more" if more else ""))
     place = Path(folder).resolve()
     return replace(read_record((place / RECORD).read_bytes(), place / RECORD), folder=place, seal=seal_of(place))
 

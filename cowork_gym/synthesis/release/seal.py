@@ -31,6 +31,8 @@ class Damage(NamedTuple):
 
     path: str
     what: Literal["changed", "extra", "missing", "renamed", "unfinished"]
+    note: str = ""
+    """What to do, where that can be told."""
 
 
 @contextmanager
