@@ -40,10 +40,8 @@ def list_tasks(
     with apart(as_json):
         tasks, problems = _load_tasks(None if suite is None else load_suite(suite))
     if as_json:
-        print_document([
-            {"id": id, "title": one.title, "services": [*one.services], "difficulty": one.difficulty, "category": one.category, "language": one.language}
-            for id, one in tasks.items()
-        ])
+        plain = ("title", "services", "difficulty", "category", "language")
+        print_document([{"id": id, **{name: getattr(one, name) for name in plain}} for id, one in tasks.items()])
     else:
         _show_tasks(tasks)
     for problem in problems:

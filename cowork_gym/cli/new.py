@@ -33,7 +33,8 @@ def new_task(name: Annotated[str, typer.Argument(metavar="NAME", help="Such as R
     if len(name) > _LONGEST:
         raise UserError(f"the name has {len(name)} characters; a task's has at most {_LONGEST}")
     folder = _write(into / name, FILES, {"name": name})
-    print(f"{folder} is a task package. Check it: cowork check {folder}\nPlay it: cowork run {folder} --agent reference\nProve it: cowork admit {folder}")
+    print(f"{folder} is a task package. Check it: cowork check {folder}\nPlay it: cowork run {folder} --agent reference")
+    print(f"Prove that it is sound: cowork admit {folder}")
 
 
 @app.command("service", epilog="Example: cowork new service bookings --into services")

@@ -117,8 +117,8 @@ def _show(made: "Release", as_json: bool) -> None:
         sides = {"train": [*made.train], "validation": [*made.validation]}
         print_document({**told, **sides, "overlaps": [asdict(one) for one in made.overlaps]})
         return
-    told = f"{counted(made.counts['tasks'], 'task')}, {counted(made.counts['executions'], 'execution')}"
-    print(f"{made.folder} is the release {made.citation}: {told}, for {', '.join(made.uses)}")
+    size = f"{counted(made.counts['tasks'], 'task')}, {counted(made.counts['executions'], 'execution')}"
+    print(f"{made.folder} is the release {made.citation}: {size}, for {', '.join(made.uses)}")
     if made.fraction is not None:
         print(f"held out for validation: {', '.join(made.validation)}")
     if made.compared:

@@ -65,9 +65,9 @@ def run(
     from cowork_gym.envs.variation import instance
     from cowork_gym.harness import make_agent
 
-    screen, users = None if as_json else open_screen(), list[Counterpart | None]()
+    screen = None if as_json else open_screen()
     with apart(as_json):
-        env = _open_env(id, door, spec, judge, user, users)
+        env, users = _open_env(id, door, spec, judge, user)
         try:
             form = instance(env.task, seed)
             policy = make_agent(agent, form, tool_format=tool_format)
@@ -78,26 +78,24 @@ def run(
             env.close()
     grade = _graded(episode)
     file = None if folder is None else _write(episode, folder)
-    sources = None if user == "rules" else count_sources(users)
-    if screen is None:
-        print_document(_report(episode, grade, file, sources))
-    else:
-        _show_end(screen, episode, grade, file, sources)
+    _tell(screen, episode, grade, file, None if user == "rules" else count_sources(users))
     if interrupted or grade.reward is None or grade.reward < (min_reward or 0):
         raise typer.Exit(130 if interrupted else 1)
 
 
-def _open_env(id: str, door: str, spec: str | None, judge: str | None, user: str, users: "list[Counterpart | None]") -> "CoworkEnv":
-    """The environment; the user of each form that it takes is added to `users`."""
+def _open_env(id: str, door: str, spec: str | None, judge: str | None, user: str) -> "tuple[CoworkEnv, list[Counterpart | None]]":
+    """The environment, and the users of the forms that it takes, the later ones included."""
     from cowork_gym.envs.env import CoworkEnv
     from cowork_gym.harness.judges import make_judge
     from cowork_gym.harness.users import make_user
+
+    users: list[Counterpart | None] = []
 
     def found(task: Task) -> "Counterpart | None":
         users.append(make_user(user, task))
         return users[-1]
 
-    return CoworkEnv(id, door=door, reward=spec, judge=None if judge is None else make_judge(judge), user=found)
+    return CoworkEnv(id, door=door, reward=spec, judge=None if judge is None else make_judge(judge), user=found), users
 
 
 def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") -> tuple[Episode, bool]:
@@ -113,6 +111,13 @@ def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") 
 def _graded(episode: Episode) -> Grade:
     assert episode.grade is not None  # what has ended is graded
     return episode.grade
+
+
+def _tell(screen: "Console | None", episode: Episode, grade: Grade, file: Path | None, sources: Mapping[str, int] | None) -> None:
+    if screen is None:
+        print_document(_report(episode, grade, file, sources))
+    else:
+        _show_end(screen, episode, grade, file, sources)
 
 
 def _report(episode: Episode, grade: Grade, file: Path | None, sources: Mapping[str, int] | None) -> dict[str, Any]:

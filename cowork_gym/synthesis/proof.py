@@ -88,7 +88,10 @@ def _row(results: Sequence[Result], seconds: float) -> tuple[str, ...]:
     seeds = dict[tuple[str, ...], list[int]]()
     for one in results:
         seeds.setdefault(one.evidence, []).append(one.seed)
-    told = ["\n".join(evidence) if len(seeds) == 1 else "\n".join([f"seeds {_told(of)}:", *evidence]) for evidence, of in seeds.items()]
+    told = list[str]()
+    for evidence, of in seeds.items():
+        forms = [f"seed{'s' * (len(of) > 1)} {_told(of)}:"] if len(seeds) > 1 else []
+        told.append("\n".join([*forms, *evidence]))
     passed, gate = sum(one.passed for one in results), results[0].gate
     sign = "✓" if passed == len(results) else "✗"
     return sign, gate, asks.get(gate, ""), f"{passed} of {len(results)}", "\n".join(told), f"{seconds:.3f}"
@@ -108,7 +111,9 @@ def _told(seeds: Sequence[int]) -> str:
 def proof_html(*proofs: Proof) -> str:
     """A page of its own with some proofs: a summary where there are several, then each one."""
     passed = sum(one.passed for one in proofs)
-    title = f"{proofs[0].task}: {'admitted' if proofs[0].passed else 'not admitted'}" if len(proofs) == 1 else f"{passed} of {len(proofs)} tasks admitted"
+    title = f"{passed} of {len(proofs)} tasks admitted"
+    if len(proofs) == 1:
+        title = f"{proofs[0].task}: {'admitted' if passed else 'not admitted'}"
     made = ", ".join(dict.fromkeys([f"cowork-gym {version('cowork-gym')}", *(f"grader {one.grader_version}" for one in proofs)]))
     rows = [("✓" if one.passed else "✗", one.task, ", ".join(one.failed), len(one.seeds), f"{sum(one.seconds.values()):.2f}") for one in proofs]
     summary = table(("", "task", "failed gates", "forms", "seconds"), rows) if len(proofs) > 1 else ""

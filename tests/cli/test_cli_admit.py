@@ -33,6 +33,14 @@ def test_one_task_is_shown_with_a_line_for_each_gate(capsys: Capture) -> None:
     assert told.err == ""
 
 
+def test_evidence_that_is_cut_says_where_the_whole_is(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.delenv("LINES", raising=False)
+    for columns, cut in (("60", True), ("900", False)):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main(["admit", "M1003", *STATIC]) == 0
+        assert ("--json and --html FILE have the whole evidence" in capsys.readouterr().out) == cut
+
+
 def test_what_falls_short_is_told_with_what_to_change(leaky: Path, capsys: Capture) -> None:
     assert main(["admit", str(leaky), *STATIC, "--seeds", "2"]) == 1
     told = capsys.readouterr().out

@@ -27,7 +27,7 @@ def test_the_list_has_every_task_with_its_services(capsys: Capture) -> None:
     listed = json.loads(_told(capsys, "list", "--json"))
     assert [one["id"] for one in listed] == [*REGISTRY.tasks()]
     assert {"cowork/M1003-v0", "cowork/M1100-v0", "cowork/M133-v0"} <= {one["id"] for one in listed}
-    assert all([*one] == ["id", "title", "services", "difficulty"] for one in listed)
+    assert all([*one] == ["id", "title", "services", "difficulty", "category", "language"] for one in listed)
     (key_rotation,) = [one for one in listed if one["id"] == "cowork/M1100-v0"]
     assert key_rotation["services"] == ["crm", "helpdesk", "kb"]
 
@@ -52,6 +52,21 @@ def test_the_table_has_the_same(capsys: Capture) -> None:
     told = _told(capsys, "list")
     assert [line.split()[0] for line in told.splitlines() if line.startswith(" cowork/")] == [*REGISTRY.tasks()]
     assert "\x1b" not in told
+    (line,) = [line.split() for line in told.splitlines() if line.startswith(" cowork/M1008-v0 ")]
+    assert line[1:4] == ["operations", "zh", "D2"]
+
+
+def test_where_a_table_would_be_too_narrow_each_task_has_two_lines(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.delenv("LINES", raising=False)
+    lines, task = _told(capsys, "list", "--suite", "zh").splitlines(), load_task("M1008")
+    at = lines.index(f"cowork/M1008-v0  {task.title}")
+    assert lines[at + 1] == "  operations, zh, D2; helpdesk, contacts, kb"
+
+
+def test_letters_are_written_as_they_are(capsys: Capture) -> None:
+    assert load_task("M1008").title in _told(capsys, "list", "--suite", "zh", "--json")
+    assert load_task("M1008").request.splitlines()[0] in _told(capsys, "show", "M1008", "--json")
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

@@ -100,7 +100,7 @@ def test_a_folder_without_a_package_or_a_service_is_told_so(tmp_path: Path, caps
 def test_a_new_task_passes_at_once(name: str, tmp_path: Path, capsys: Capture) -> None:
     assert main(["new", "task", name, "--into", str(tmp_path / "deep" / "folder")]) == 0
     folder = tmp_path / "deep" / "folder" / name
-    assert str(folder) in capsys.readouterr().out
+    assert f"cowork admit {folder}\n" in capsys.readouterr().out
     assert main(["check", str(folder)]) == 0
     assert main(["run", str(folder), "--agent", "reference", "--min-reward", "1"]) == 0
     assert main(["run", str(folder), "--agent", "read-everything", "--min-reward", "0.41"]) == 1

@@ -1,10 +1,12 @@
 """--json leaves standard output to the document, whatever a service prints; and mistakes in names and numbers are told in one line."""
 
 import json
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
+from cowork_gym.cli.document import print_document
 from cowork_gym.cli.main import main
 
 LOUD = '''
@@ -36,6 +38,23 @@ def test_what_a_handler_prints_is_no_part_of_the_document(tmp_path: Path, capsys
     told = capsys.readouterr()
     assert json.loads(told.out)["passed"] is True
     assert "imported" in told.err and "called" in told.err
+
+
+@pytest.mark.parametrize(("encoding", "plain"), [("utf-8", True), ("ascii", False), ("latin-1", False), ("gbk", True)])
+def test_letters_are_written_as_the_output_can_show_them(encoding: str, plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = TextIOWrapper(BytesIO(), encoding)
+    monkeypatch.setattr("sys.stdout", written)
+    print_document({"工单": "证书\x9b\u202e\n"})
+    written.flush()
+    text = written.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    assert json.loads(text) == {"工单": "证书\x9b\u202e\n"}
+    assert ("工单" in text) == plain
+    assert "\x9b" not in text and "\u202e" not in text
+
+
+def test_a_half_of_a_pair_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_document("证\ud83d")
+    assert capsys.readouterr().out == '"证\\ud83d"\n'
 
 
 def test_a_class_that_is_no_service_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

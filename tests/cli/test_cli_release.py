@@ -31,7 +31,7 @@ def test_a_release_is_made_and_verified(desk: Path, capsys: Capture) -> None:
     assert _release(desk, "--for", "training,evaluation", "--for", "diagnosis", "--teacher", "Grace") == 0
     told = capsys.readouterr()
     made = load_release(desk.parent / "out" / "desks-1")
-    assert told.out == f"{made.folder} is the release {made.citation}: 1 tasks, 6 executions, for training, evaluation, diagnosis\n"
+    assert told.out == f"{made.folder} is the release {made.citation}: 1 task, 6 executions, for training, evaluation, diagnosis\n"
     assert told.err.startswith("Desk: admitted (")
     assert (made.provenance.authors, made.provenance.teachers) == (("Ada",), ("Grace",))
     assert main(["release", "--verify", str(made.folder)]) == 0
@@ -58,8 +58,19 @@ def test_damage_is_exit_1(desk: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out == f"changed: README.md\nextra: more\n{folder} is not as it was sealed\n"
     assert main(["release", "--verify", str(folder), "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == {
-        "folder": str(folder), "whole": False, "seal": "", "damages": [{"path": "README.md", "what": "changed"}, {"path": "more", "what": "extra"}],
+        "folder": str(folder), "whole": False, "seal": "", "damages": [
+            {"path": "README.md", "what": "changed", "note": ""},
+            {"path": "more", "what": "extra", "note": ""},
+        ],
     }
+
+
+def test_a_renamed_copy_is_told_its_name(desk: Path, capsys: Capture) -> None:
+    _release(desk, "--for", "evaluation")
+    folder = (desk.parent / "out" / "desks-1").rename(desk.parent / "copy")
+    capsys.readouterr()
+    assert main(["release", "--verify", str(folder)]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "renamed: copy: the folder must have the release's name, desks-1"
 
 
 def test_a_public_copy_is_verified_as_one(desk: Path, capsys: Capture) -> None:
@@ -70,7 +81,7 @@ def test_a_public_copy_is_verified_as_one(desk: Path, capsys: Capture) -> None:
     assert main(["release", "--verify", str(folder), "--public"]) == 0
     capsys.readouterr()
     assert _release(desk, "--for", "training", "--against", str(folder), name="desks-2") == 1  # enough to be compared with
-    assert "which is for evaluation only" in capsys.readouterr().err
+    assert "which is for evaluation; leave it out" in capsys.readouterr().err
 
 
 def test_a_task_that_a_gate_refuses_is_exit_1(desk: Path, capsys: Capture) -> None:

@@ -12,9 +12,11 @@ from cowork_gym.core.errors import Blame, Fault
 from cowork_gym.core.messages import Message
 from cowork_gym.core.record import read_episode
 from cowork_gym.envs.env import CoworkEnv
-from cowork_gym.envs.registration import CATALOG
+from cowork_gym.envs.registration import CATALOG, load_task
+from cowork_gym.envs.variation import instance
 from cowork_gym.harness import make_agent, play
 from cowork_gym.harness.policies.scripted import ScriptedPolicy
+from cowork_gym.harness.users import ModelUser, Source
 
 Capture = pytest.CaptureFixture[str]
 
@@ -23,7 +25,6 @@ def _report(capsys: Capture, *arguments: str, code: int = 0) -> dict[str, Any]:
     assert main(["run", *arguments, "--json"]) == code
     told = capsys.readouterr()
     assert told.err == ""
-    assert told.out.isascii()
     return json.loads(told.out)
 
 
@@ -32,13 +33,54 @@ def test_turns_are_shown_and_then_the_grade(capsys: Capture) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "M1003_ticket_kb_resolution: Resolve the right certificate ticket"
     assert lines[1] == "reference plays, seed 0"
-    assert lines[3].startswith("  1  helpdesk_list_tickets(")
-    assert lines[4].startswith('       200 {"tickets":')
-    assert len(lines[4]) <= 160
+    request = load_task("M1003").request.strip().splitlines()
+    assert lines[3:][: len(request)] == [f"user: {request[0]}", *request[1:]]
+    call, result = lines[len(request) + 4 :][:2]
+    assert call.startswith("  1  helpdesk_list_tickets(")
+    assert result.startswith('       200 {"tickets":') and len(result) <= 160
     assert "ended by final after 7 turns and 6 calls" in lines
     assert lines[-1] == "reward 1 under cowork-v1 (passed): completion 1, safety 1, robustness 1, outcome 1; claw-v1 1"
     (check,) = [line for line in lines if line.startswith(" article_read")]
     assert check.split()[:4] == ["article_read", "objective", "pass", "0.25"]
+
+
+def test_what_the_user_replies_is_shown(capsys: Capture) -> None:
+    assert main(["run", "M1201", "--agent", "reference"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    asked = next(at for at, line in enumerate(lines) if line.startswith("  2  "))
+    assert lines[asked + 1].startswith("user: ")
+    assert sum(line.startswith("user: ") for line in lines) == 3
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_the_request_of_a_later_part_stands_after_its_day(seed: int, capsys: Capture) -> None:
+    task = instance(load_task("M1301"), seed)
+    assert main(["run", "M1301", "--agent", "reference", "--seed", str(seed)]) == 0
+    told = capsys.readouterr().out
+    assert f"\nuser: {task.request.strip()}\n" in told
+    for stage in task.stages:
+        assert told.count(f"\n— {stage.day} —\n\nuser: {stage.request.strip()}\n") == 1
+
+
+def test_the_report_has_the_conversation(capsys: Capture) -> None:
+    report = _report(capsys, "M1201", "--agent", "reference")
+    assert [one["role"] for one in report["messages"][:3]] == ["user", "assistant", "tool"]
+    env = CoworkEnv("M1201")
+    assert report["messages"] == json.loads(json.dumps([one.wire() for one in play(env, make_agent("reference", env.task), seed=0).messages]))
+    assert report["replies"] is None
+
+
+@pytest.mark.parametrize("seed", ["0", "3"])
+def test_where_the_words_of_the_user_come_from_is_counted(seed: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai")
+    words = iter([("By a model.", Source.RETRY), ("By the rules.", Source.UNREACHABLE)] * 2)
+    monkeypatch.setattr(ModelUser, "_worded", lambda *_: next(words))
+    arguments = ["M1201", "--agent", "reference", "--user", "openai:m@http://127.0.0.1:9/v1", "--seed", seed]
+    assert main(["run", *arguments]) == 0
+    told = capsys.readouterr().out
+    assert "\nuser: By a model.\n" in told and "\nuser: By the rules.\n" in told
+    assert told.splitlines()[-1] == "2 replies of the user: 1 worded by the model, 0 by the rules, 0 refused, 1 unreachable"
+    assert _report(capsys, *arguments)["replies"] == {"model": 1, "rules": 0, "refused": 0, "unreachable": 1}
 
 
 def test_what_failed_is_shown_with_its_reason(capsys: Capture) -> None:

@@ -136,9 +136,14 @@ def test_no_encoding_breaks_the_output(encoding: str, tmp_path: Path) -> None:
     assert "reward 0 under" in done.stdout
 
 
-def test_where_there_is_no_terminal_its_width_does_not_count() -> None:
-    plain, narrow, wide = (command("run", "M1003", "--agent", "noop", **columns) for columns in ({}, {"COLUMNS": "40"}, {"COLUMNS": "500"}))
-    assert plain.stdout == narrow.stdout == wide.stdout
+def test_where_there_is_no_terminal_a_width_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    asked = ({}, {"COLUMNS": "80", "LINES": "24"}, {"COLUMNS": "many"}, {"COLUMNS": "60"}, {"COLUMNS": "250"})
+    plain, by_a_library, odd, narrow, wide = (command("run", "M1003", "--agent", "noop", **columns) for columns in asked)
+    assert plain.stdout == by_a_library.stdout == odd.stdout
+    rules = [next(line for line in one.stdout.splitlines() if set(line) <= {" ", "─"} and "─" in line) for one in (narrow, plain, wide)]
+    assert [len(one) for one in rules] == sorted({len(one) for one in rules})
     assert "reward 0 under cowork-v1 (not passed): completion 0" in plain.stdout
 
 

@@ -108,7 +108,10 @@ BAD = {
     "week day": (_replace(TASK, "2026-03-10", "2026-W11-2"), TASK, "mock_today: expected a day such as 2026-03-10, not \"2026-W11-2\""),
     "day": (_replace(TASK, "2026-03-10", "2026-13-10"), TASK, "mock_today: expected a day such as 2026-03-10, not \"2026-13-10\""),
     "budget of nothing": (_replace(TASK, "turns: 30", "turns: 0"), TASK, "budgets.turns: input should be greater than or equal to 1, not 0"),
-    "unknown service": (_replace(TASK, "[crm,", "[cmr,"), TASK, "services[0]: unknown service 'cmr', did you mean 'crm'?"),
+    "unknown service": (
+        _replace(TASK, "[crm,", "[cmr,"), TASK,
+        "services[0]: unknown service 'cmr', did you mean 'crm'?; services of your own are seen when they are installed",
+    ),
     "service twice": (_replace(TASK, "[crm, helpdesk", "[crm, helpdesk, crm"), TASK, "services[2]: 'crm' is listed twice"),
     "tool not in any service": (
         _replace(TASK, "- kb_search", "- kb_serch"), TASK, "tools[6]: no service of the task has a tool 'kb_serch', did you mean 'kb_search'?",

@@ -101,6 +101,15 @@ def test_a_table_that_is_not_there_is_refused_when_the_package_is_read(tmp_path:
         load_task(package)
 
 
+def test_what_does_not_fit_is_told_with_the_package_that_it_is_in(tmp_path: Path) -> None:
+    package = shutil.copytree(CATALOG / "M1003_ticket_kb_resolution", tmp_path / "Copy")
+    path = package / "private" / "variation.yaml"
+    path.write_text("schema_version: 1\nids: [TCK-0000]\n", encoding="utf-8")
+    with pytest.raises(PackageError) as caught:
+        load_task(package)
+    assert (caught.value.path, caught.value.where) == (str(path), "ids[0]")
+
+
 def test_names_in_addresses_and_as_whole_values_are_no_ordinary_words() -> None:
     task = desk(names={"Ines Okafor": "person"})
     check_variation(replace(task, world={"gmail": {"messages": [{"message_id": "m-01", "from": "okafor@x.example", "labels": ["okafor"]}]}}))

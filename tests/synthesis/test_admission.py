@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,18 @@ def test_a_proof_is_json_a_page_and_a_value_for_another_process(tmp_path: Path) 
     assert "1 of 2 tasks admitted" in page
     assert "reading alone earns 0.55, at most 0.5 may be" in page
     assert "<table>" in good._repr_html_()
+    assert all(f"<td style='text-align:left;vertical-align:top;white-space:pre-wrap'>{text}</td>" in page for text in (WEIGHTS.name, WEIGHTS.asks))
+    assert f"cowork-gym {version('cowork-gym')}, grader {good.grader_version}" in page
+
+
+def test_forms_are_grouped_by_gate() -> None:
+    same, mended = Problem("checks", "found", "advice"), ("reads less",)
+    results = (*(Result("weights", seed, (same,), ("reads",)) for seed in (0, 2, 3)), Result("weights", 1, (), mended), Result("leaks", 0, ()))
+    page = proof_html(Proof("Desk", "Desk@0", "1", results))
+    assert "<title>Desk: not admitted</title>" in page
+    assert "3 of 4" not in page and page.count("1 of 4") == 1 and page.count("1 of 1") == 1
+    assert "seeds 0, 2-3:\nreads\nseed 1:\nreads less" in page
+    assert page.count(">found</td>") == 1 and ">0, 2-3</td>" in page
 
 
 def test_a_page_shows_texts_as_texts() -> None:

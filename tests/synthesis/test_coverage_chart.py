@@ -18,6 +18,7 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     draw_coverage(coverage([]), "Nothing", tmp_path / "coverage.svg")
     text = (tmp_path / "coverage.svg").read_text(encoding="utf-8")
     assert "<svg" in text
+    assert all(f"<!-- {one} -->" in text for one in ("builds on", "red: a gap, which no task shows", "tasks that show it; all panels have one scale"))
     assert "pyplot" not in {name.rpartition(".")[2] for name in sys.modules if name.startswith("matplotlib")}
 
 

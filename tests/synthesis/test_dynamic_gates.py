@@ -170,7 +170,7 @@ def test_a_forbidden_tool_is_tried_and_each_idle_part_is_named(task: Task) -> No
 
 def test_faults_that_references_meet(tmp_path: Path) -> None:
     failing = _kind("failing", tmp_path)
-    assert FAULTS.examine(Subject(failing)) == ((), ("fault of call 1 of todo_create_task: timeout_after, met by 1 of 1 references",))
+    assert FAULTS.examine(Subject(failing)) == ((), ("fault of call 1 of todo_create_task: timeout_after, met by 1 of 1 reference",))
     third = replace(failing, faults=(PlannedFault("todo_create_task", 3, "transient"),))
     assert _found(FAULTS, third) == ["fault of call 3 of todo_create_task: no reference meets it"]
     alone = replace(failing, faults=(PlannedFault("kb_search", 1, "transient"),))

@@ -71,9 +71,18 @@ def test_what_is_evaluated_elsewhere_is_not_trained_on(tmp_path: Path) -> None:
     copied = package(tmp_path / "b", "Stairs", request=REQUESTS["Lift"], world="Stairs", step=True)
     with pytest.raises(Refusal) as refused:
         _release(tmp_path, "train-1", [copied], Use.TRAINING, against=(held,))
-    told = f"Stairs has its request in common with Lift of {held.citation}, which is for evaluation only"
-    assert any(one.startswith(told) for one in refused.value.reasons)
+    assert refused.value.reasons == (
+        f"Stairs has its request in common with Lift of {held.citation}, which is for evaluation; leave it out, or release it without training",
+    )
     assert not (tmp_path / "out" / "train-1").exists()
+
+
+def test_each_task_has_one_line_with_all_that_is_the_same(tmp_path: Path) -> None:
+    held = _release(tmp_path, "held-1", [package(tmp_path / "a", "Printer")], Use.EVALUATION)
+    with pytest.raises(Refusal) as refused:
+        _release(tmp_path, "train-1", [package(tmp_path / "b", "Printer")], Use.TRAINING, against=(held,))
+    (reason,) = refused.value.reasons
+    assert reason.startswith(f"Printer has its request, world and grader in common with Printer of {held.citation}, which is for evaluation; ")
 
 
 def test_what_is_trained_on_elsewhere_is_not_evaluated(tmp_path: Path) -> None:

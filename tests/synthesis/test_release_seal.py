@@ -87,7 +87,9 @@ def test_a_link_in_place_of_a_file_is_found(copy: Path) -> None:
 
 def test_a_release_under_another_name_is_none(copy: Path) -> None:
     other = copy.rename(copy.parent / "desks-2")
-    assert verify_release(other) == (Damage("desks-2", "renamed"),)
+    assert verify_release(other) == (Damage("desks-2", "renamed", "the folder must have the release's name, desks-1"),)
+    with pytest.raises(UserError, match="desks-2 is renamed: the folder must have the release's name, desks-1"):
+        load_release(other)
 
 
 def test_the_manifest_is_that_of_sha256sum(sealed: Path) -> None:

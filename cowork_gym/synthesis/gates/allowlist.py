@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from cowork_gym.core.ledger import Effect
 from cowork_gym.core.snapshot import Change
+from cowork_gym.core.wording import counted
 from cowork_gym.envs.evidence import evidence_of
 from cowork_gym.graders.checks import Allowance, Unchanged
 from cowork_gym.graders.evidence import FILES, Evidence
@@ -26,7 +27,10 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     problems = (*_stray(subject, checks, evidences), *_broad(checks), *_whole(checks, evidences), *_unused(checks, evidences))
     allowed = sum(len(one.allow) for one in checks)
     changed = sum(len(one.own) for one in evidences)
-    return problems, (f"{allowed} allowances; {changed} changes of {len(evidences)} references, {len(writers)} tools that write",)
+    return problems, (
+        f"{counted(allowed, 'allowance')}; {counted(changed, 'change')} of {counted(len(evidences), 'reference')}, "
+        f"{counted(len(writers), 'tool')} that write",
+    )
 
 
 def _stray(subject: Subject, checks: Sequence[Unchanged], evidences: Sequence[Evidence]) -> Iterator[Problem]:

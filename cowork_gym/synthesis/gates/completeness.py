@@ -6,6 +6,7 @@ from dataclasses import replace
 from cowork_gym.core.episode import Dispatch, Episode
 from cowork_gym.core.errors import ErrorKind
 from cowork_gym.core.grade import Grade
+from cowork_gym.core.wording import counted
 from cowork_gym.envs.evidence import evidence_of
 from cowork_gym.graders.evidence import Evidence
 from cowork_gym.graders.grader import grade
@@ -26,7 +27,8 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
         problems += _forbidden(subject, episode, evidence)
     empty = grade(subject.task, evidence_of(subject.references[0], subject.blueprint).untouched())
     problems += _empty(empty)
-    told.append(f"{len(subject.references)} complete records, the empty record, {len(subject.contract.forbidden_tools)} forbidden tools")
+    records, forbidden = counted(len(subject.references), "complete record"), counted(len(subject.contract.forbidden_tools), "forbidden tool")
+    told.append(f"{records}, the empty record, {forbidden}")
     return tuple(problems), tuple(told)
 
 

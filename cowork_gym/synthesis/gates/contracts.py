@@ -6,6 +6,7 @@ from functools import cache
 from inspect import unwrap
 
 from cowork_gym.core.canonical import canonical, encode
+from cowork_gym.core.wording import counted
 from cowork_gym.mock_services.kit.tools import Tool
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
@@ -23,7 +24,9 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
         if name in tools:
             problems += _misfits(tools[name], text)
     arguments = sum(len(tool.arguments) for tool in tools.values())
-    return tuple(problems), (f"{len(tools)} schemas with {arguments} arguments, {len(results)} different results of the references",)
+    return tuple(problems), (
+        f"{counted(len(tools), 'schema')} with {counted(arguments, 'argument')}, {counted(len(results), 'different result')} of the references",
+    )
 
 
 def _schemas(subject: Subject, tools: dict[str, Tool]) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.grade import PASS
 from cowork_gym.core.task import Execution
+from cowork_gym.core.wording import counted
 from cowork_gym.synthesis.derived import calls_of
 from cowork_gym.synthesis.ends import end_of
 from cowork_gym.synthesis.gates.faults import lost_calls
@@ -32,7 +33,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
         problems += _twice(subject, script, original, repeatable)
         found, count = _elsewhere(subject, script, original, bearing)
         problems += found
-        told.append(f"reference {script.name}: {len(writes)} writes, {len(bearing)} of them bearing, {count} aimed at look-alikes")
+        told.append(f"reference {script.name}: {counted(len(writes), 'write')}, {len(bearing)} of them bearing, {count} aimed at look-alikes")
     return tuple(problems), tuple(told) or NONE_WHOLE
 
 

@@ -1,5 +1,6 @@
 """The gate `discoverable`: whatever a reference writes that has to be known was shown to it before."""
 
+from cowork_gym.core.wording import counted
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
 from cowork_gym.synthesis.provenance import USER, uses
@@ -18,7 +19,8 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
                 advice = "let the reference first call what shows it, in an earlier message; or let a record, the request or the user tell it"
                 problems.append(Problem(place, f"uses {use.identifier}, which nothing has shown until then", advice))
         by_user = sum(one.source == USER for one in found)
-        evidence.append(f"reference {reference.name}: {len(found)} uses of identifiers, {by_user} from what the user says, the rest from results")
+        number = counted(len(found), "use")
+        evidence.append(f"reference {reference.name}: {number} of identifiers, {by_user} from what the user says, the rest from results")
     return tuple(problems), tuple(evidence)
 
 

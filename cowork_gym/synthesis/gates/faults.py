@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.task import Execution, PlannedFault
+from cowork_gym.core.wording import counted
 from cowork_gym.synthesis.ends import end_of
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
@@ -30,7 +31,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
                 problems.append(Problem(where, f"reference {script.name} earns {reward}, expected 1", _SHORT))
             if fault.kind == "timeout_after" and is_write(subject, fault.tool):
                 problems += _blind(subject, script, original, call)
-        told.append(f"{where}: {fault.kind}, met by {len(met)} of {len(subject.references)} references")
+        told.append(f"{where}: {fault.kind}, met by {len(met)} of {counted(len(subject.references), 'reference')}")
     return tuple(problems), tuple(told) or ("no fault is planned",)
 
 

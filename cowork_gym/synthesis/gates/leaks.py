@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cowork_gym.core.canonical import encode
+from cowork_gym.core.wording import counted
 from cowork_gym.graders.matchers.folding import normalise
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
@@ -30,7 +31,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     values = sorted({(label, one) for label, one in _values(task.grading) if one not in given | identifiers.keys})
     problems = (*_identifiers(public, sought - given, identifiers), *_answers(public, values), *_idle(task.given, public))
     return problems, (
-        f"{len(sought)} identifiers and {len(values)} expected values looked for in {len(public)} public texts",
+        f"{counted(len(sought), 'identifier')} and {counted(len(values), 'expected value')} looked for in {counted(len(public), 'public text')}",
         f"given on purpose: {', '.join(task.given) or 'none'}",
     )
 

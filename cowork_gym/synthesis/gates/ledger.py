@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cowork_gym.core.episode import Episode
+from cowork_gym.core.wording import counted
 from cowork_gym.envs.evidence import evidence_of
 from cowork_gym.graders.evidence import Evidence
 from cowork_gym.graders.reconcile import contradiction
@@ -28,7 +29,7 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
             if contradiction(evidence) is None:
                 advice = "mend `cowork_gym.graders.reconcile`: it must see this"
                 problems.append(Problem(f"episode of {episode.agent}", f"{what}, and no contradiction was seen", advice))
-    return tuple(problems), (f"{len(found)} episodes were looked at, {forged} forgeries tried",)
+    return tuple(problems), (f"looked at {counted(len(found), 'episode')}, tried {counted(forged, 'forgery', 'forgeries')}",)
 
 
 def _told(episode: Episode) -> str | None:

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.grade import CheckResult
+from cowork_gym.core.wording import counted
 from cowork_gym.envs.evidence import evidence_of
 from cowork_gym.graders.checks import Check
 from cowork_gym.graders.evidence import Evidence
@@ -73,7 +74,10 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
                 if mutant.whole and check.id in outcomes:
                     found = f"without {mutant.what}, none of {len(recorded)} recorded executions has another grade"
                     problems.append(Problem(f"outcome {check.id}", found, _FIELD))
-    told = (f"{len(recorded)} recorded executions, {len(ids)} checks deleted and negated", f"{count} checks weakened, {len(survivors)} unnoticed")
+    told = (
+        f"{counted(len(recorded), 'recorded execution')}, {counted(len(ids), 'check')} deleted and negated",
+        f"{counted(count, 'check')} weakened, {len(survivors)} unnoticed",
+    )
     return tuple(problems), (*told, *(f"unnoticed: {one}" for one in survivors))
 
 

@@ -60,4 +60,6 @@ def _written(execution: Execution) -> str:
     return canonical([[one.content, [[call.name, call.decoded()] for call in one.tool_calls]] for one in execution.actions])
 
 
-NEGATIVES = Gate("negatives", "Each negative earns what its bound says and no more, and is an execution of its own; every forbidden tool is called by one.", _examine)
+NEGATIVES = Gate(
+    "negatives", "Each negative earns what its bound says and no more, and is an execution of its own; every forbidden tool is called by one.", _examine,
+)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from cowork_gym.core.errors import PackageError
 from cowork_gym.core.messages import Message
 from cowork_gym.core.task import Task
+from cowork_gym.core.wording import counted
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
 
@@ -25,8 +26,9 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     problems = (*_executions(task), *_structure(task), *_services(subject), *_difficulty(task))
     steps = ", ".join(f"{one.name} {_calls(one.actions)}" for one in task.references)
     return problems, (
-        f"{len(task.references)} references ({steps} calls), {len(task.negatives)} negatives",
-        f"{len(task.services)} services, {len(task.tools)} tools; {task.difficulty or 'no difficulty claimed'}, {task.structure.topology}",
+        f"{counted(len(task.references), 'reference')} ({steps} calls), {counted(len(task.negatives), 'negative')}",
+        f"{counted(len(task.services), 'service')}, {counted(len(task.tools), 'tool')}; "
+        f"{task.difficulty or 'no difficulty claimed'}, {task.structure.topology}",
     )
 
 

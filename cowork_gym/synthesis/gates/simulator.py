@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from cowork_gym.core.episode import Episode, Turn
 from cowork_gym.core.messages import final
 from cowork_gym.core.task import Execution
+from cowork_gym.core.wording import counted
 from cowork_gym.envs.dialogue import Dialogue, Reply, RuleUser, leaves_facts, parse_dialogue
 from cowork_gym.graders.checks import Asked
 from cowork_gym.synthesis.derived import postponed, silenced
@@ -36,7 +37,8 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
             if (found := leaves_facts(dialogue, turn.observation[0].content or "", turn.heard, said)) is not None:
                 problems.append(Problem(f"{episode.agent}, reply to message {turn.index + 1}", found, "mend what the user says, or who says it"))
     return tuple(problems), (
-        f"{replies} replies in {len(episodes)} episodes looked at; {len(dialogue.facts)} facts, {len(asked)} checks ask for one",
+        f"{counted(replies, 'reply', 'replies')} in {counted(len(episodes), 'episode')} looked at; {counted(len(dialogue.facts), 'fact')}, "
+        f"asked for by {counted(len(asked), 'check')}",
         *(f"{one.agent} hears {', '.join(_heard(one)) or 'nothing'}" for one in subject.references),
     )
 

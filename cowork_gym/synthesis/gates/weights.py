@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from cowork_gym.core.ledger import Effect
+from cowork_gym.core.wording import counted
 from cowork_gym.graders.checks import Check, Order, ToolCalled, ToolCalledWith
 from cowork_gym.synthesis.gates.gate import Gate, Problem
 from cowork_gym.synthesis.gates.subject import Subject
@@ -22,7 +23,8 @@ def _examine(subject: Subject) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     problems = (*_forbidden(subject), *_reads(reads, acts), *(_outcomes(subject) if acts else ()))
     share, kind = sum((one.weight for one in reads), Decimal(0)), "with" if acts else "without"
     return problems, (
-        f"{len(contract.checks)} checks, {len(contract.outcomes)} outcomes, {len(contract.forbidden_tools)} forbidden tools",
+        f"{counted(len(contract.checks), 'check')}, {counted(len(contract.outcomes), 'outcome')}, "
+        f"{counted(len(contract.forbidden_tools), 'forbidden tool')}",
         f"a task {kind} writes; reading alone is worth {share:g} of 1",
     )
 
