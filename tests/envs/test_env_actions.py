@@ -90,7 +90,7 @@ NO_ACTION: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.fixture
 def env() -> CoworkEnv:
     made = CoworkEnv(TASK)
-    made.reset(seed=1)
+    made.reset(seed=0)
     return made
 
 

@@ -16,7 +16,7 @@ SPOILER = call("helpdesk_update_ticket", ticket_id="INC-3307", priority="low")
 @pytest.fixture
 def env() -> CoworkEnv:
     made = CoworkEnv(TASK)
-    made.reset(seed=1)
+    made.reset(seed=0)
     for action in REFERENCE[:3]:
         made.step(action)
     return made
@@ -71,7 +71,7 @@ def test_the_end_can_be_restored_with_its_grade(env: CoworkEnv) -> None:
     end = env.snapshot()
     env.reset(seed=2)
     env.restore(end)
-    assert (env.progress.grade.reward, env.episode().ending, env.seed) == (reward, "final", 1)
+    assert (env.progress.grade.reward, env.episode().ending, env.seed) == (reward, "final", 0)
 
 
 def test_human_mode_prints_each_turn(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,7 @@ def test_what_does_not_decide_it_leaves_the_release_id(package: Path, file: str,
 
 def test_records_may_be_json(package: Path) -> None:
     (package / "world" / "crm.yaml").unlink()
+    (package / "private" / "variation.yaml").unlink()
     text = '{"customers": [{"customer_id": "CUS-1012", "name": "Brightwater Logistics", "annual_revenue": 1.10, "note": "kept"}]}'
     (package / "world" / "crm.json").write_text(text, encoding="utf-8")
     task = _load(package)
@@ -113,6 +114,7 @@ def test_hidden_files_and_a_readme_are_no_part_of_a_package(package: Path) -> No
 
 def test_a_package_may_need_no_world(package: Path) -> None:
     shutil.rmtree(package / "world")
+    (package / "private" / "variation.yaml").unlink()
     checks = "schema_version: 1\nchecks: [{id: a, kind: tool_called, tool: kb_search, weight: 1}]\n"
     (package / "private" / "grading.yaml").write_text(checks + "outcomes: [{id: b, kind: answer, matches: {contains: none}}]")
     assert _load(package).world == {}
