@@ -24,6 +24,7 @@ def leaky(tmp_path: Path) -> Path:
 
 
 def test_one_task_is_shown_with_a_line_for_each_gate(capsys: Capture) -> None:
+    pytest.importorskip("fastapi")
     assert main(["admit", str(SOUND)]) == 0
     told = capsys.readouterr()
     lines = told.out.splitlines()

@@ -12,6 +12,7 @@ from cowork_gym.cli.templates.task import FILES
 from cowork_gym.synthesis.release import load_release
 
 Capture = pytest.CaptureFixture[str]
+pytest.importorskip("fastapi")  # admission, which a release asks for, plays through the HTTP door too
 
 
 @pytest.fixture

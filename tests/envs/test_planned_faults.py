@@ -73,6 +73,7 @@ def test_forks_meet_the_same_faults() -> None:
 
 
 def test_every_door_has_them() -> None:
+    pytest.importorskip("fastapi")
     env = CoworkEnv(_task(PlannedFault(UPDATE, 1, "timeout_after")), door="asgi")
     env.reset(seed=0)
     assert _update(env) == LOST and env.world.rows("helpdesk.tickets")["T-1"]["priority"] == "high"

@@ -175,6 +175,7 @@ def test_forks_and_restores_keep_the_day(package: Path) -> None:
 
 
 def test_doors_have_the_same_days(package: Path) -> None:
+    pytest.importorskip("fastapi")
     direct, asgi = (_play(CoworkEnv(package, door=door), *FIRST, *SECOND) for door in ("direct", "asgi"))
     assert direct.ledger == asgi.ledger and direct.grade == asgi.grade
 
