@@ -61,5 +61,6 @@ def _written(execution: Execution) -> str:
 
 
 NEGATIVES = Gate(
-    "negatives", "Each negative earns what its bound says and no more, and is an execution of its own; every forbidden tool is called by one.", _examine,
+    "negatives", "Each negative earns what its bound says and no more, and is an execution of its own; every forbidden tool is called by one.",
+    _examine,
 )
