@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Annotated, Any, Never, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from cowork_gym.core.canonical import MAX_DEPTH, check_value, read_number
 from cowork_gym.core.errors import PackageError, ToolError
 from cowork_gym.envs.package_tree import read_bytes
 from cowork_gym.graders.matchers import show
-from cowork_gym.graders.problems import first_problem
+from cowork_gym.graders.problems import read_form
 
 __all__ = ["Shape", "Text", "fit", "read_day", "read_mapping"]
 
@@ -90,10 +90,7 @@ def fit(shape: type[Fitted], value: Mapping[str, Any], path: Path) -> Fitted:
     Raises:
         PackageError: A key is unknown or missing, or a value is of the wrong kind. The field is named.
     """
-    try:
-        return shape.model_validate(value)
-    except ValidationError as error:
-        raise PackageError(path, *first_problem(error, value, shape)) from None
+    return read_form(shape, value, path)
 
 
 def _decode(path: Path, content: bytes) -> str:

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.graders.checks import AnyCheck, Check, Reference
-from cowork_gym.graders.matchers import show
-from cowork_gym.graders.problems import Problem, SchemaVersion, first_problem
+from cowork_gym.graders.problems import Problem, SchemaVersion, read_form
 from cowork_gym.graders.scoring import DEFAULT_SPEC, REWARD_SPECS
 
 __all__ = ["Contract"]
@@ -55,12 +54,7 @@ class Contract:
             PackageError: An unknown key, kind, matcher or reward spec, a missing or ill-typed field, ids that repeat, weights
                 that do not sum to 1, an outcome with a weight, or a forbidden tool that a check requires.
         """
-        if not isinstance(grading, Mapping):
-            raise PackageError(path, "", f"expected a mapping, not {show(grading)}")
-        try:
-            file = _File.model_validate(grading)
-        except ValidationError as error:
-            raise PackageError(path, *first_problem(error, grading, _File)) from None
+        file = read_form(_File, grading, path)
         contract = cls(path, file.reward, file.checks, file.outcomes, file.forbidden_tools)
         for where, problem in contract._problems():
             raise PackageError(path, where, problem)

@@ -1,15 +1,18 @@
 """Pydantic's errors as one line for the author of a file, grading contract or other: where, what, and the nearest valid choice."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from cowork_gym.core.errors import nearest
+from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.graders.checks import KINDS
 from cowork_gym.graders.matchers import MatcherError, show
 
-__all__ = ["Problem", "SchemaVersion", "first_problem"]
+__all__ = ["Problem", "SchemaVersion", "first_problem", "read_form"]
+
+Form = TypeVar("Form", bound=BaseModel)
+
 
 def _number_one(value: Any) -> Any:
     if type(value) is not int:
@@ -23,6 +26,25 @@ SchemaVersion = Annotated[Literal[1], BeforeValidator(_number_one)]
 """Of a file of ours: 1, and not `true`, which equals it."""
 _Location = tuple[int | str, ...]
 _LISTS = ("checks", "outcomes")
+
+
+def read_form(form: type[Form], raw: Any, path: object) -> Form:
+    """What a file says, in its form.
+
+    Args:
+        form: The model.
+        raw: The file's content.
+        path: The file, as its author knows it.
+
+    Raises:
+        PackageError: It is no mapping, or not of the form. One line names the field and the nearest valid choice.
+    """
+    if not isinstance(raw, Mapping):
+        raise PackageError(path, "", f"expected a mapping, not {show(raw)}")
+    try:
+        return form.model_validate(raw)
+    except ValidationError as error:
+        raise PackageError(path, *first_problem(error, raw, form)) from None
 
 
 def first_problem(error: ValidationError, raw: Mapping[str, Any], root: type[BaseModel]) -> Problem:

@@ -4,13 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.envs.dialogue.form import Correction, Dialogue, Fact, Statement
 from cowork_gym.envs.dialogue.questions import question_in
 from cowork_gym.graders.matchers import show
-from cowork_gym.graders.problems import Problem, first_problem
+from cowork_gym.graders.problems import Problem, read_form
 
 __all__ = ["parse_dialogue"]
 
@@ -25,12 +23,7 @@ def parse_dialogue(mapping: Mapping[str, Any], path: str | Path) -> Dialogue:
     Raises:
         PackageError: It is not of the form, or contradicts itself. One line names the field and the nearest valid choice.
     """
-    if not isinstance(mapping, Mapping):
-        raise PackageError(path, "", f"expected a mapping, not {show(mapping)}")
-    try:
-        dialogue = Dialogue.model_validate(mapping)
-    except ValidationError as error:
-        raise PackageError(path, *first_problem(error, mapping, Dialogue)) from None
+    dialogue = read_form(Dialogue, mapping, path)
     for where, problem in _problems(dialogue):
         raise PackageError(path, where, problem)
     return dialogue

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
+from pydantic import BeforeValidator, Field, PlainValidator
 
 from cowork_gym.core.errors import PackageError, nearest
 from cowork_gym.envs.package_files import Shape, Text
@@ -13,7 +13,7 @@ from cowork_gym.envs.variation.finder import has_words
 from cowork_gym.envs.variation.names import Kind
 from cowork_gym.envs.variation.noise import Noise
 from cowork_gym.graders.matchers import MatcherError, show
-from cowork_gym.graders.problems import Problem, SchemaVersion, first_problem
+from cowork_gym.graders.problems import Problem, SchemaVersion, read_form
 
 __all__ = ["ALL", "Variation", "parse_variation"]
 
@@ -88,12 +88,7 @@ def parse_variation(mapping: Mapping[str, Any], path: str | Path) -> Variation:
     Raises:
         PackageError: It is not of the form, or contradicts itself. One line names the field and the nearest valid choice.
     """
-    if not isinstance(mapping, Mapping):
-        raise PackageError(path, "", f"expected a mapping, not {show(mapping)}")
-    try:
-        variation = Variation.model_validate(mapping)
-    except ValidationError as error:
-        raise PackageError(path, *first_problem(error, mapping, Variation)) from None
+    variation = read_form(Variation, mapping, path)
     for where, problem in _problems(variation):
         raise PackageError(path, where, problem)
     return variation
