@@ -17,8 +17,9 @@ from cowork_gym.core.episode import Turn
 from cowork_gym.core.errors import ToolError
 from cowork_gym.core.grade import Grade
 from cowork_gym.core.messages import ToolCall
+from cowork_gym.core.trajectory import ROOT, Run
 
-__all__ = ["open_screen", "short", "show_grade", "show_table", "show_turn"]
+__all__ = ["open_screen", "short", "show_grade", "show_rewrites", "show_table", "show_turn"]
 
 _PLAIN_WIDTH = 160
 """Columns where the output is no terminal."""
@@ -55,8 +56,22 @@ def show_turn(screen: Console, turn: Turn) -> None:
         lines += [(_written(call), "cyan"), (f"  {dispatch.status} {dispatch.result}", "dim" if dispatch.status < 400 else "yellow")]
     for at, (text, style) in enumerate(lines or [("(an empty answer)", "bold")]):
         number = str(turn.index + 1) if at == 0 else ""
+        text = f"[run {turn.run}] {text}" if at == 0 and turn.run != ROOT else text
         indent = len(text) - len(text.lstrip(" "))
         screen.print(Text(f"{number:>3}  {' ' * indent}").append(short(text, room - indent), style), no_wrap=True, crop=False, overflow="ignore")
+
+
+def show_rewrites(screen: Console, runs: Iterable[Run]) -> None:
+    """A line for each rewrite of a history: in which run and before which turn, of what kind, and what became of its length."""
+    for run in runs:
+        for segment in run.segments:
+            turn = next((one.turn for one in segment.generations if one.turn is not None), None)
+            if (rewrite := segment.rewrite) is None:
+                continue
+            where = f"run {run.id}: " if run.id != ROOT else ""
+            when = "at its end" if turn is None else f"before turn {turn + 1}"
+            lengths = f"{rewrite.before.messages} messages became {rewrite.after.messages}"
+            screen.print(Text(short(f"{where}history rewritten {when}, {rewrite.kind} by {rewrite.by}: {lengths}", 300), "dim"), soft_wrap=True)
 
 
 def show_grade(screen: Console, grade: Grade) -> None:

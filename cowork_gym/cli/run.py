@@ -15,20 +15,28 @@ from cowork_gym.core.grade import Grade
 from cowork_gym.core.task import Task
 from cowork_gym.core.wording import counted
 from cowork_gym.harness.agents import AGENTS
+from cowork_gym.harness.spec import HARNESSES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from cowork_gym.envs.dialogue import Counterpart
     from cowork_gym.envs.env import CoworkEnv
-    from cowork_gym.harness import Policy
+    from cowork_gym.harness import Harness, Policy
     from cowork_gym.harness.loop import Watch
 
 __all__ = ["add_to", "run"]
 
-_WIDEST = max(map(len, AGENTS))
-_LINES = [f"  {name:<{_WIDEST}}  {what}" for name, what in AGENTS.items()]
-_EPILOG = "\n".join(["\b", "Agents:", *_LINES, "", "Example: cowork run M1100 --agent reference --out episodes"])
+_WIDEST = max(map(len, [*AGENTS, *HARNESSES]))
+
+
+def _listed(names: Mapping[str, str]) -> list[str]:
+    return [f"  {name:<{_WIDEST}}  {what}" for name, what in names.items()]
+
+
+_PARTS = "A harness is a loop and other parts, with + between them, such as plan-act:every=5+summary:at=2000+retry. Its parts:"
+_EXAMPLE = "Example: cowork run M1100 --agent reference --harness react+window --out episodes"
+_EPILOG = "\n".join(["\b", "Agents:", *_listed(AGENTS), "", "\b", _PARTS, *_listed(HARNESSES), "", _EXAMPLE])
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,6 +61,7 @@ def run(
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
     judge: Annotated[str | None, typer.Option("--judge", metavar="JUDGE", help="Who judges by rubrics: openai:MODEL@BASE_URL.")] = None,
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Who answers questions: rules, or openai:MODEL@BASE_URL.")] = "rules",
+    harness: Annotated[str, typer.Option("--harness", metavar="SPEC", help="What stands between agent and task; see below.")] = "react",
     min_reward: Annotated[float | None, typer.Option("--min-reward", metavar="X", callback=_share, help="Exit 1 when the reward is less.")] = None,
 ) -> None:
     """Let an agent play a task, and show the conversation and its grade.
@@ -63,22 +72,21 @@ def run(
     from cowork_gym.cli.conversation import count_sources, show_exchange
     from cowork_gym.cli.display import open_screen
     from cowork_gym.envs.variation import instance
-    from cowork_gym.harness import make_agent
 
     screen = None if as_json else open_screen()
     with apart(as_json):
         env, users = _open_env(id, door, spec, judge, user)
         try:
             form = instance(env.task, seed)
-            policy = make_agent(agent, form, tool_format=tool_format)
+            policy, composed = _players(env, form, agent, tool_format, harness)
             folder = None if out is None else _open_folder(out)
             _show_start(screen, form, policy.name, seed)
-            episode, interrupted = _play(env, policy, seed, partial(show_exchange, screen, env) if screen else None)
+            episode, interrupted = _play(env, policy, composed, seed, partial(show_exchange, screen, env) if screen else None)
         finally:
             env.close()
     grade = _graded(episode)
     file = None if folder is None else _write(episode, folder)
-    _tell(screen, episode, grade, file, None if user == "rules" else count_sources(users))
+    _tell(screen, episode, composed, file, None if user == "rules" else count_sources(users))
     if interrupted or grade.reward is None or grade.reward < (min_reward or 0):
         raise typer.Exit(130 if interrupted else 1)
 
@@ -98,12 +106,22 @@ def _open_env(id: str, door: str, spec: str | None, judge: str | None, user: str
     return CoworkEnv(id, door=door, reward=spec, judge=None if judge is None else make_judge(judge), user=found), users
 
 
-def _play(env: "CoworkEnv", policy: "Policy", seed: int, watch: "Watch | None") -> tuple[Episode, bool]:
+def _players(env: "CoworkEnv", form: Task, agent: str, tool_format: Literal["native", "prompted"], spec: str) -> "tuple[Policy, Harness]":
+    """Who plays, and under which harness. Both fit together."""
+    from cowork_gym.harness import make_agent
+    from cowork_gym.harness.spec import make_harness_source
+
+    policy, harness = make_agent(agent, form, tool_format=tool_format), make_harness_source(spec)(form.id, 0)
+    harness.check(policy, env.action_space.schemas)
+    return policy, harness
+
+
+def _play(env: "CoworkEnv", policy: "Policy", harness: "Harness", seed: int, watch: "Watch | None") -> tuple[Episode, bool]:
     """The episode, and whether the person cut it short."""
     from cowork_gym.harness import play
 
     try:
-        return play(env, policy, seed=seed, watch=watch), False
+        return play(env, policy, harness=harness, seed=seed, watch=watch), False
     except KeyboardInterrupt:
         return env.finish(), True
 
@@ -113,11 +131,11 @@ def _graded(episode: Episode) -> Grade:
     return episode.grade
 
 
-def _tell(screen: "Console | None", episode: Episode, grade: Grade, file: Path | None, sources: Mapping[str, int] | None) -> None:
+def _tell(screen: "Console | None", episode: Episode, harness: "Harness", file: Path | None, sources: Mapping[str, int] | None) -> None:
     if screen is None:
-        print_document(_report(episode, grade, file, sources))
+        print_document({**_report(episode, _graded(episode), file, sources), **_of_harness(episode, harness)})
     else:
-        _show_end(screen, episode, grade, file, sources)
+        _show_end(screen, episode, _graded(episode), file, sources)
 
 
 def _report(episode: Episode, grade: Grade, file: Path | None, sources: Mapping[str, int] | None) -> dict[str, Any]:
@@ -127,6 +145,14 @@ def _report(episode: Episode, grade: Grade, file: Path | None, sources: Mapping[
         "turns": len(episode.turns), "calls": len(episode.dispatches), "answer": episode.answer, "grade": told, "checks": told["checks"],
         "fingerprint": episode.end, "ledger": episode.ledger.hash, "episode": None if file is None else str(file),
         "replies": sources, "messages": [one.wire() for one in episode.messages],
+    }
+
+
+def _of_harness(episode: Episode, harness: "Harness") -> dict[str, Any]:
+    composition = harness.composition
+    return {
+        "harness": {"name": harness.name, "sha256": composition.sha256}, "runs": len(episode.runs),
+        "segments": sum(len(run.segments) for run in episode.runs),
     }
 
 
@@ -145,10 +171,11 @@ def _show_end(screen: "Console", episode: Episode, grade: Grade, file: Path | No
     from rich.text import Text
 
     from cowork_gym.cli.conversation import show_sources
-    from cowork_gym.cli.display import show_grade
+    from cowork_gym.cli.display import show_grade, show_rewrites
 
     turns, calls = counted(len(episode.turns), "turn"), counted(len(episode.dispatches), "call")
     screen.print(Text(f"\nended by {episode.ending} after {turns} and {calls}"), soft_wrap=True)
+    show_rewrites(screen, episode.runs)
     show_grade(screen, grade)
     if sources is not None:
         show_sources(screen, sources)

@@ -9,7 +9,9 @@ from typing import Any, cast
 
 from cowork_gym.core.errors import ErrorKind, ToolError
 
-__all__ = ["MAX_DEPTH", "MAX_ID", "MAX_SIZE", "canonical", "check_id", "check_value", "decode", "digest", "encode", "exact", "plain", "read_number"]
+__all__ = [
+    "MAX_DEPTH", "MAX_ID", "MAX_SIZE", "canonical", "check_id", "check_value", "decode", "digest", "encode", "exact", "plain", "read_number", "utf8",
+]
 
 MAX_DEPTH = 32
 """Levels of nesting that an agent's value may have."""
@@ -65,7 +67,15 @@ def _number(exact: Decimal) -> str:
 
 def digest(value: Any) -> str:
     """The sha256 of a value's canonical text, in hex."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return hashlib.sha256(utf8(canonical(value))).hexdigest()
+
+
+def utf8(text: str) -> bytes:
+    """JSON text as bytes. What an agent wrote may hold a lone surrogate: its escape is JSON as well. Two that make a pair are one letter."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass").encode("utf-8", "backslashreplace")
 
 
 def encode(value: Any, *, sort_keys: bool = False) -> str:

@@ -1,6 +1,6 @@
 """One attempt as a value: what was said, what was dispatched, what the world became. `record` has its file form."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from cowork_gym.core.errors import FaultRecord
@@ -8,11 +8,15 @@ from cowork_gym.core.grade import Grade
 from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.messages import Message
 from cowork_gym.core.snapshot import Change
+from cowork_gym.core.task import Budgets
+from cowork_gym.core.trajectory import ROOT, Composition, Origin, PolicyCard, Run
 
-__all__ = ["SCHEMA_VERSION", "Dispatch", "Ending", "Episode", "StageEnd", "Turn"]
+__all__ = ["FIRST_VERSION", "SCHEMA_VERSION", "Dispatch", "Ending", "Episode", "StageEnd", "Turn"]
 
-SCHEMA_VERSION = 0
-"""Of an episode: one run of one segment."""
+SCHEMA_VERSION = 1
+"""Of an episode as it is made now."""
+FIRST_VERSION = 0
+"""The oldest that is still read: one run of one segment, without a harness, tokens and the states between turns."""
 
 
 class Ending(StrEnum):
@@ -23,6 +27,9 @@ class Ending(StrEnum):
     CALLS = "calls"
     TOKENS = "tokens"
     SECONDS = "seconds"
+    COST = "cost"
+    CONTEXT = "context"
+    """The conversation no longer fits into the model's context."""
     FAULT = "fault"
     STOPPED = "stopped"
     """The caller ended it."""
@@ -43,6 +50,8 @@ class Dispatch:
     """The ledger entry, or None when the call was refused at the door."""
     replayed: bool = False
     """Whether the call was a retry, so that the recorded result was returned and nothing was executed."""
+    inner: bool = False
+    """Whether the harness answered the call itself, so that it has no ledger entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,10 @@ class Turn:
     """Tokens that the policy produced for it."""
     heard: tuple[str, ...] = ()
     """Facts that the user's reply revealed, by id."""
+    run: int = ROOT
+    """The run that took it."""
+    state: str = ""
+    """Fingerprint of the world after it; empty in records of version 0."""
 
     @property
     def said(self) -> Message:
@@ -87,7 +100,7 @@ class StageEnd:
 
 @dataclass(frozen=True)
 class Episode:
-    """One attempt: one run of one segment, in schema version `SCHEMA_VERSION`."""
+    """One attempt: what the world saw of it, and in `runs` what the policy saw of it."""
 
     task: str
     release_id: str
@@ -96,6 +109,7 @@ class Episode:
     opening: tuple[Message, ...]
     """What `reset` showed: the request."""
     turns: tuple[Turn, ...]
+    """In the order in which they were completed, those of child runs among them."""
     ledger: Ledger
     changes: tuple[Change, ...]
     """Every row that differs between the first and the last state."""
@@ -110,6 +124,17 @@ class Episode:
     grade: Grade | None = None
     stages: tuple[StageEnd, ...] = ()
     """The parts that were closed, except the last one, which the episode itself ends."""
+    schema_version: int = SCHEMA_VERSION
+    budgets: Budgets = field(default_factory=Budgets)
+    """Where it would have been cut off."""
+    policy: PolicyCard | None = None
+    """Who played, as the harness knows it; None when no harness did."""
+    composition: Composition | None = None
+    """The harness; None when none did."""
+    runs: tuple[Run, ...] = ()
+    """The root run and its children, by number; empty when no harness recorded them."""
+    origin: Origin | None = None
+    """For an episode that was branched from another one."""
 
     @property
     def dispatches(self) -> tuple[Dispatch, ...]:
@@ -118,10 +143,11 @@ class Episode:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation, request first."""
+        """The root run's conversation as the environment had it, request first."""
         flow = [*self.opening]
         for turn in self.turns:
-            flow += [turn.said, *turn.observation]
+            if turn.run == ROOT:
+                flow += [turn.said, *turn.observation]
         return tuple(flow)
 
     def with_grade(self, grade: Grade) -> "Episode":

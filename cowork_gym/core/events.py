@@ -1,92 +1,154 @@
 """An episode as events, one for each line of its file, and back. The way back trusts nothing: it is the form of the file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from cowork_gym.core.canonical import canonical, decode, exact
-from cowork_gym.core.episode import SCHEMA_VERSION, Dispatch, Ending, Episode, StageEnd, Turn
-from cowork_gym.core.errors import Blame, FaultRecord
-from cowork_gym.core.grade import CheckResult, Grade, JudgeMark, Part
-from cowork_gym.core.ledger import Effect, Ledger
-from cowork_gym.core.messages import Message, Role, ToolCall
-from cowork_gym.core.snapshot import Change
+from cowork_gym.core.canonical import exact
+from cowork_gym.core.columns import TokenRow
+from cowork_gym.core.episode import FIRST_VERSION, SCHEMA_VERSION, Ending, Episode
+from cowork_gym.core.events_runs import read_runs, run_events
+from cowork_gym.core.events_world import (
+    change_event,
+    ledger_events,
+    read_change,
+    read_ledger,
+    read_stage,
+    read_turn,
+    stage_event,
+    turn_event,
+)
+from cowork_gym.core.forms import Event, read_fault, read_messages, take
+from cowork_gym.core.lineage import contradiction_of_runs
+from cowork_gym.core.task import Budgets
+from cowork_gym.core.trajectory import ROOT, Composition, Origin, PolicyCard
 
-__all__ = ["Event", "events_of", "grade_event", "read_events", "read_grade"]
+__all__ = ["VERSIONS", "events_of", "read_events"]
 
-Event = Mapping[str, Any]
-"""What a line says; `event` is its kind."""
+VERSIONS = range(FIRST_VERSION, SCHEMA_VERSION + 1)
+"""Those that are written and read."""
 
-_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
-_NUMBERS = ("reward", "completion", "safety", "robustness", "outcome")
+_LONGEST = 10**12
+"""Seconds that a budget may have in a file."""
 
 
 def events_of(episode: Episode) -> Iterator[Event]:
-    """What is sealed: all of an episode but its grade."""
+    """What is sealed: all of an episode but its grade. One of the first version has the form that it was written in.
+
+    Raises:
+        ValueError: Its version is unknown or has no form for what it holds, or its tokens cannot be kept.
+    """
+    version = episode.schema_version
+    if version not in VERSIONS or (version == FIRST_VERSION and _is_newer(episode)):
+        raise ValueError(f"the episode of {episode.task} cannot be written in version {version}")
     yield {
-        "event": "episode", "schema_version": SCHEMA_VERSION, "task": episode.task, "release_id": episode.release_id, "seed": episode.seed,
+        "event": "episode", "schema_version": version, "task": episode.task, "release_id": episode.release_id, "seed": episode.seed,
         "agent": episode.agent, "start": episode.start, "opening": [one.wire() for one in episode.opening],
+        **(_harness_form(episode) if version > FIRST_VERSION else {}),
     }
-    yield from map(_turn_event, episode.turns)
-    for link in reversed([*episode.ledger.links()]):
-        yield {"event": "ledger", "body": link.body, "hash": link.hash}
-    for stage in episode.stages:
-        yield {
-            "event": "stage", "turns": stage.turns, "entries": stage.entries, "answer": stage.answer, "fingerprint": stage.fingerprint,
-            "changes": [_row(one) for one in stage.changes],
-        }
-    for change in episode.changes:
-        yield {"event": "change", **_row(change)}
+    for turn in episode.turns:
+        yield turn_event(turn, version)
+    yield from run_events(episode.runs, episode.turns)
+    yield from ledger_events(episode.ledger)
+    yield from map(stage_event, episode.stages)
+    yield from map(change_event, episode.changes)
     yield {
         "event": "end", "ending": episode.ending, "answer": episode.answer, "fault": asdict(episode.fault) if episode.fault else None,
         "fingerprint": episode.end, "ledger": episode.ledger.hash,
     }
 
 
-def _turn_event(turn: Turn) -> Event:
-    heard = {"heard": [*turn.heard]} if turn.heard else {}  # where no user answers, a turn has no such field
+def _is_newer(episode: Episode) -> bool:
+    """Whether it holds what the first version has no place for."""
+    added = (episode.policy, episode.composition, episode.origin)
+    return bool(episode.runs) or added != (None, None, None) or episode.budgets != Budgets() or any(
+        turn.run != ROOT or turn.state or any(one.inner for one in turn.dispatches) for turn in episode.turns
+    )
+
+
+def _harness_form(episode: Episode) -> Event:
+    budgets, composition = episode.budgets, episode.composition
     return {
-        "event": "turn", "index": turn.index, "action": turn.action.wire() if turn.action else None,
-        "observation": [one.wire() for one in turn.observation], "dispatches": [_fields(one) for one in turn.dispatches],
-        "invalid": turn.invalid, "raw": turn.raw, "tokens": turn.tokens, **heard,
+        "budgets": {"turns": budgets.turns, "calls": budgets.calls, "tokens": budgets.tokens, "seconds": exact(budgets.seconds)},
+        "policy": asdict(episode.policy) if episode.policy else None,
+        "composition": {"sha256": composition.sha256, "manifest": composition.manifest} if composition else None,
+        "origin": asdict(episode.origin) if episode.origin else None,
     }
 
 
-def _row(change: Change) -> Event:
-    """A change, exact, as a reader will have it: a copy has the same seal."""
-    return {"table": change.table, "key": change.key, "before": exact(change.before), "after": exact(change.after)}
-
-
-def grade_event(grade: Grade) -> Event:
-    """A grade, which stands after the seal."""
-    return {"event": "grade", **grade.to_dict()}
-
-
-def read_events(events: Sequence[Event]) -> Episode:
+def read_events(events: Sequence[Event], tokens: Sequence[TokenRow] = ()) -> Episode:
     """The episode that these events tell, without a grade.
+
+    Args:
+        events: All that is sealed.
+        tokens: What the file of tokens has.
 
     Raises:
         ValueError: One has other fields than `events_of` gives it, or a value that cannot be there; or they contradict each other.
     """
-    head = _take(events[0], event=str, schema_version=int, task=str, release_id=str, seed=int, agent=str, start=str, opening=list)
-    end = _take(events[-1], event=str, ending=str, answer=str | None, fault=dict | None, fingerprint=str, ledger=str)
-    by: dict[str, list[Event]] = {"turn": [], "ledger": [], "change": [], "stage": []}
+    version = events[0]["schema_version"]
+    since: dict[str, Any] = {}
+    if version > FIRST_VERSION:
+        since = {"budgets": dict, "policy": dict | None, "composition": dict | None, "origin": dict | None}
+    head = take(
+        events[0], event=str, schema_version=int, task=str, release_id=str, seed=int, agent=str, start=str, opening=list, **since,
+    )
+    end = take(events[-1], event=str, ending=str, answer=str | None, fault=dict | None, fingerprint=str, ledger=str)
+    by: dict[str, list[Event]] = {"turn": [], "run": [], "ledger": [], "change": [], "stage": []}
     for event in events[1:-1]:
-        by.setdefault(event["event"], []).append(event)
+        kind = event["event"]
+        by.setdefault("run" if kind in ("segment", "generation") else kind, []).append(event)
+    turns = tuple([read_turn(one, version) for one in by["turn"]])
+    if [turn.index for turn in turns] != [*range(len(turns))]:
+        raise ValueError("a turn is missing, or comes twice")
     episode = Episode(
         task=head["task"], release_id=head["release_id"], seed=head["seed"], agent=head["agent"], start=head["start"],
-        opening=_messages(head["opening"]), turns=tuple([_turn(one) for one in by["turn"]]), ledger=_ledger(by["ledger"], end["ledger"]),
-        stages=tuple([_stage(one) for one in by["stage"]]),
-        changes=tuple([_change(one) for one in by["change"]]), end=end["fingerprint"], ending=Ending(end["ending"]), answer=end["answer"],
-        fault=_fault(end["fault"]),
+        opening=read_messages(head["opening"]), turns=turns, ledger=read_ledger(by["ledger"], end["ledger"]),
+        stages=tuple([read_stage(one) for one in by["stage"]]), changes=tuple([read_change(one) for one in by["change"]]),
+        end=end["fingerprint"], ending=Ending(end["ending"]), answer=end["answer"], fault=read_fault(end["fault"]),
+        schema_version=version, runs=read_runs(by["run"], turns, tokens), **(_harness(head) if since else {}),
     )
-    if [turn.index for turn in episode.turns] != [*range(len(episode.turns))]:
-        raise ValueError("a turn is missing, or comes twice")
+    _check(episode)
+    return episode
+
+
+def _harness(head: Event) -> dict[str, Any]:
+    """What the head tells since the first version."""
+    budgets = take(head["budgets"], turns=int, calls=int, tokens=int | None, seconds=object)
+    policy, composition, origin = head["policy"], head["composition"], head["origin"]
+    return {
+        "budgets": Budgets(**{**budgets, "seconds": _seconds(budgets["seconds"])}),
+        "policy": None if policy is None else PolicyCard(**take(policy, name=str, version=str, tokenizer=str)),
+        "composition": None if composition is None else Composition(_manifest(take(composition, sha256=str, manifest=dict)["manifest"])),
+        "origin": None if origin is None else Origin(**take(origin, seal=str, turn=int)),
+    }
+
+
+def _manifest(value: Any) -> Any:
+    """A manifest's value with fractions as floats, as components are made from them; one that no float can hold stays a decimal."""
+    if isinstance(value, Decimal):
+        return float(value) if exact(float(value)) == value else value
+    if isinstance(value, dict):
+        return {name: _manifest(one) for name, one in value.items()}
+    return [_manifest(one) for one in value] if isinstance(value, list) else value
+
+
+def _seconds(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 <= value <= _LONGEST:
+        raise ValueError(f"not a budget of seconds: {str(value)[:40]}")
+    return float(value)
+
+
+def _check(episode: Episode) -> None:
+    """See that the events agree with each other."""
     if episode.ending is Ending.FINAL and episode.answer != (episode.turns[-1].said.content if episode.turns else None):
         raise ValueError("the answer is not what the last turn says")
     _check_parts(episode)
-    return episode
+    if found := contradiction_of_runs(episode):
+        raise ValueError(found)
 
 
 def _check_parts(episode: Episode) -> None:
@@ -101,134 +163,3 @@ def _check_parts(episode: Episode) -> None:
         for turn in episode.turns:
             if any(one.sequence is not None and not one.replayed and (one.sequence <= entries) is (turn.index >= turns) for one in turn.dispatches):
                 raise ValueError("a part is closed before a call that was made in it, or after one of the next")
-
-
-def read_grade(event: Event) -> Grade:
-    """The grade that an event tells.
-
-    Raises:
-        ValueError: It has other fields than `grade_event` gives it, or a value that cannot be there.
-    """
-    texts: dict[str, Any] = dict.fromkeys(("event", "task", "release_id", "grader_version", "spec", "seal"), str)
-    numbers: dict[str, Any] = dict.fromkeys(_NUMBERS, object)
-    form = _take(event, **texts, **numbers, rewards=dict, checks=list, fault=dict | None, passed=bool)
-    return Grade(
-        task=form["task"], release_id=form["release_id"], grader_version=form["grader_version"], spec=form["spec"],
-        **{name: None if form[name] is None else _share(form[name]) for name in _NUMBERS},
-        rewards={name: _share(value) for name, value in form["rewards"].items()}, checks=tuple([_check(one) for one in form["checks"]]),
-        seal=form["seal"], fault=_fault(form["fault"]),
-    )
-
-
-def _fields(dispatch: Dispatch) -> Event:
-    return {name: getattr(dispatch, name) for name in Dispatch.__slots__}
-
-
-def _take(form: Any, /, optional: Sequence[str] = (), **kinds: Any) -> dict[str, Any]:
-    """A form whose fields are exactly these, and of these kinds; a truth value is no number. Optional fields are None when left out."""
-    if isinstance(form, dict):
-        form = {**dict.fromkeys(optional), **form}
-    if not isinstance(form, dict) or form.keys() != kinds.keys():
-        raise ValueError(f"expected the fields {', '.join(kinds)}")
-    for name, kind in kinds.items():
-        value = form[name]
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ValueError(f"{name} cannot be of type {type(value).__name__}")
-    return form
-
-
-def _messages(forms: Sequence[Any]) -> tuple[Message, ...]:
-    return tuple([_message(form) for form in forms])
-
-
-def _message(form: Any) -> Message:
-    """A message in exactly the form in which `Message.wire` gives it."""
-    it = _take(
-        form, ("tool_calls", "tool_call_id", "name"), role=str, content=str | None, tool_calls=list | None, tool_call_id=str | None, name=str | None,
-    )
-    if it["role"] not in _ROLES:
-        raise ValueError(f"no role {it['role']!r:.40}")
-    return Message(_ROLES[it["role"]], it["content"], tuple([_call(one) for one in it["tool_calls"] or ()]), it["tool_call_id"], it["name"])
-
-
-def _call(form: Any) -> ToolCall:
-    it = _take(form, id=str | None, type=str, function=dict)
-    function = _take(it["function"], name=str, arguments=str)
-    return ToolCall(function["name"], function["arguments"], it["id"])
-
-
-def _turn(event: Event) -> Turn:
-    it = _take(
-        event, ("heard",), event=str, index=int, action=dict | None, observation=list, dispatches=list, invalid=str | None, raw=str | None,
-        tokens=int, heard=list | None,
-    )
-    if not all(isinstance(one, str) for one in it["heard"] or ()):
-        raise ValueError("what was heard is a list of texts")
-    action = None if it["action"] is None else _message(it["action"])
-    return Turn(it["index"], action, _messages(it["observation"]), tuple([_dispatch(one) for one in it["dispatches"]]), it["invalid"], it["raw"],
-                it["tokens"], tuple(it["heard"] or ()))
-
-
-def _dispatch(form: Any) -> Dispatch:
-    return Dispatch(**_take(form, id=str, tool=str, status=int, result=str, sequence=int | None, replayed=bool))
-
-
-def _ledger(events: Sequence[Event], head: str) -> Ledger:
-    """The ledger, of which every entry and every hash is right."""
-    links = [_take(one, event=str, body=str, hash=str) for one in events]
-    for link in links:
-        entry = _take(
-            decode(link["body"]), ("refusal", "actor"), sequence=int, time=str, dispatch=str, service=str, tool=str, effect=str, arguments=dict,
-            status=int, outcome=object, audit=str | None, record=dict | None, refusal=str | None, actor=str | None,
-        )
-        Effect(entry["effect"])
-        canonical(entry)  # refuses numbers that are too large to be written out
-    ledger = Ledger.read(link["body"] for link in links)
-    if [link.hash for link in ledger.links()] != [link["hash"] for link in reversed(links)] or ledger.hash != head or not ledger.verify():
-        raise ValueError("the ledger's chain is broken")
-    return ledger
-
-
-def _stage(event: Event) -> StageEnd:
-    it = _take(event, event=str, turns=int, entries=int, answer=str | None, fingerprint=str, changes=list)
-    changes = tuple([_change({"event": "change", **one}) for one in it["changes"] if isinstance(one, dict)])
-    return StageEnd(it["turns"], it["entries"], it["answer"], changes, it["fingerprint"])
-
-
-def _change(event: Event) -> Change:
-    it = _take(event, event=str, table=str, key=str, before=dict | None, after=dict | None)
-    canonical([it["before"], it["after"]])  # refuses numbers that are too large to be written out
-    return Change(it["table"], it["key"], it["before"], it["after"])
-
-
-def _fault(form: Any) -> FaultRecord | None:
-    if form is None:
-        return None
-    it = _take(form, blame=str, where=str, message=str)
-    return FaultRecord(Blame(it["blame"]), it["where"], it["message"])
-
-
-def _check(form: Any) -> CheckResult:
-    it = _take(
-        form, ("judge",), id=str, kind=str, part=str, passed=bool, weight=object, reason=str, evidence=list, judge=dict | None,
-    )
-    if not all(isinstance(one, str) for one in it["evidence"]):
-        raise ValueError("evidence is a list of texts")
-    read = {"part": Part(it["part"]), "weight": _share(it["weight"]), "evidence": tuple(it["evidence"]), "judge": _mark(it["judge"])}
-    return CheckResult(**{**it, **read})
-
-
-def _mark(form: Any) -> JudgeMark | None:
-    if form is None:
-        return None
-    it = _take(form, model=str, prompt=str, question=str, levels=list)
-    if not all(type(one) is int for one in it["levels"]):
-        raise ValueError("levels are whole numbers")
-    return JudgeMark(**{**it, "levels": tuple(it["levels"])})
-
-
-def _share(value: Any) -> float:
-    """A number from 0 to 1, which a grade has as a float."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 <= value <= 1:
-        raise ValueError(f"not a number from 0 to 1: {str(value)[:40]}")
-    return float(value)

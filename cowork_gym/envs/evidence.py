@@ -5,6 +5,7 @@ from dataclasses import replace
 from cowork_gym.core.episode import Ending, Episode, Turn
 from cowork_gym.core.errors import Blame, FaultRecord
 from cowork_gym.core.grade import Grade
+from cowork_gym.core.lineage import contradiction_of_runs
 from cowork_gym.core.record import seal
 from cowork_gym.core.task import Task
 from cowork_gym.envs.blueprint import Blueprint
@@ -45,7 +46,9 @@ def _heard(turns: tuple[Turn, ...]) -> tuple[Heard, ...]:
     return tuple(found)
 
 
-def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str | None = None, judge: Judge | None = None) -> Grade:
+def grade_episode(
+    task: Task, blueprint: Blueprint, episode: Episode, spec: str | None = None, judge: Judge | None = None, *, newer: bool = False,
+) -> Grade:
     """The grade of a sealed episode; no environment is started, so it can be given again at any time.
 
     Args:
@@ -54,6 +57,7 @@ def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str 
         episode: The sealed record.
         spec: The reward spec; None for the one that the task names.
         judge: Who answers the checks that need a judgement; without one, such a check is a fault.
+        newer: Whether the task may be in another release than was played, if only its grading differs: request, world and tools are compared.
 
     Returns:
         The grade. An episode that a fault ended, whose records contradict each other, or that is of another release has none: its
@@ -61,7 +65,8 @@ def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str 
     """
     sealed, fault = seal(episode), episode.fault
     if fault is None and episode.release_id != task.release_id:
-        fault = FaultRecord(Blame.GRADER, "release", f"the episode is of {episode.release_id}, the task is {task.release_id}")
+        differs = _differs(task, blueprint, episode) if newer else f"the episode is of {episode.release_id}, the task is {task.release_id}"
+        fault = FaultRecord(Blame.GRADER, "release", differs) if differs else None
     if fault is None and task.variation and task.variant != episode.seed:
         fault = FaultRecord(Blame.GRADER, "form", f"the episode is of seed {episode.seed}, the task is in the form of seed {task.variant}")
     parts, closed = len(task.stages), len(episode.stages)
@@ -69,7 +74,20 @@ def grade_episode(task: Task, blueprint: Blueprint, episode: Episode, spec: str 
         fault = FaultRecord(Blame.GRADER, "parts", f"the episode ended as {episode.ending} with {closed} parts closed before, the task has {parts}")
     if fault is not None:
         return quarantine(task, fault, sealed)
+    if found := contradiction_of_runs(episode):
+        return quarantine(task, FaultRecord(Blame.HARNESS, "runs", found), sealed)
     evidence = evidence_of(episode, blueprint)
     if found := contradiction(evidence):
         return quarantine(task, FaultRecord(Blame.ENVIRONMENT, "ledger", found), sealed)
     return grade(task, evidence, spec=spec, seal=sealed, judge=judge)
+
+
+def _differs(task: Task, blueprint: Blueprint, episode: Episode) -> str | None:
+    """In what the task of another release differs from what was played, beside its grading; None when in nothing that the record shows."""
+    tools = {one.tool for one in episode.dispatches if one.sequence is not None}
+    compared = (
+        ("task", episode.task == task.id), ("request", [one.content for one in episode.opening] == [task.request]),
+        ("world", episode.start == blueprint.origin), ("tools", tools <= blueprint.tools.keys()),
+    )
+    found = next((what for what, equal in compared if not equal), None)
+    return found and f"the {found} of {task.release_id} is not what was played in {episode.release_id}"

@@ -1,7 +1,7 @@
 """One turn: from whatever an agent sent to a message that is safe to record, and from its calls to their results."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from cowork_gym.core.canonical import MAX_SIZE, check_id, check_value, encode, plain
@@ -9,9 +9,9 @@ from cowork_gym.core.episode import Dispatch, Turn
 from cowork_gym.core.errors import ErrorKind, ToolError
 from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.messages import InvalidAction, Message, ToolCall
-from cowork_gym.envs.world import Outcome
+from cowork_gym.envs.world import Outcome, World
 
-__all__ = ["Caller", "Dispatcher", "as_text", "read_action", "recordable"]
+__all__ = ["Caller", "Dispatcher", "as_text", "read_action", "recordable", "spoken"]
 
 _RAW = 20_000  # characters kept of what was no message
 
@@ -56,6 +56,11 @@ def as_text(action: Any) -> str:
     return str(text)[:_RAW].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
+def spoken(action: Message | InvalidAction) -> Message:
+    """An action as conversations have it: the message with its arguments as text, or the text of what was none."""
+    return recordable(action) if isinstance(action, Message) else Message("assistant", as_text(action))
+
+
 def recordable(message: Message) -> Message:
     """The message as it can be sealed, its arguments as text: nobody can change them afterwards.
 
@@ -84,12 +89,13 @@ class Dispatcher:
 
     Args:
         caller: The way into the world.
-        turns: The turns so far.
+        turns: The turns so far, of the run whose messages these are.
+        uses: How often each id was used in the whole episode; shared by its runs and counted on here.
     """
 
-    def __init__(self, caller: Caller, turns: Sequence[Turn] = ()) -> None:
+    def __init__(self, caller: Caller, turns: Sequence[Turn] = (), uses: Counter[str] | None = None) -> None:
         self._caller = caller
-        self._uses = Counter(one.id for turn in turns for one in turn.dispatches)
+        self._uses = Counter[str]() if uses is None else uses
         self._recent: dict[str, Dispatch] = {}
         self._wires: list[str] = []
         self.done: list[Dispatch] = []
@@ -126,6 +132,25 @@ class Dispatcher:
         key = self._retried(wire, call.name, arguments, ledger) or self._free(wire)
         outcome = self._caller.call(call.name, arguments, key)
         self._keep(wire, Dispatch(key, call.name, outcome.status, outcome.text, outcome.sequence, outcome.replayed))
+
+    def answer(self, call: ToolCall, tool: Callable[[ToolCall, str], str], world: World) -> None:
+        """Let the harness answer a call.
+
+        Raises:
+            Fault: What it needs for that failed.
+        """
+        wire, length = call.id or "", len(world.ledger)
+        key = self._free(wire)
+        self._uses[key] += 1  # what a child run dispatches meanwhile has other ids
+        try:
+            call.decoded()
+            status, text = 200, tool(call, key)
+        except ToolError as error:
+            status, text = error.kind.status, encode(error.outcome())
+        self._uses[key] -= 1
+        self._keep(wire, Dispatch(key, call.name, status, text, inner=True))
+        if len(world.ledger) > length:
+            self._recent = {}
 
     def refuse(self, call: ToolCall, error: ToolError) -> None:
         """Note a call that is not run at all."""

@@ -10,11 +10,14 @@ from cowork_gym.core.task import Execution, Task
 from cowork_gym.envs.executions import read_script
 from cowork_gym.envs.packages import blueprint_of
 from cowork_gym.envs.registration import REGISTRY
+from cowork_gym.harness.engines.engine import Sampling
+from cowork_gym.harness.policies.local import local_policy
 from cowork_gym.harness.policies.openai import OpenAIPolicy
 from cowork_gym.harness.policies.policy import Policy
 from cowork_gym.harness.policies.random_agent import RandomPolicy
 from cowork_gym.harness.policies.read_everything import ReadEverythingPolicy
 from cowork_gym.harness.policies.scripted import ScriptedPolicy
+from cowork_gym.harness.policies.served import served_policy
 from cowork_gym.harness.policies.smol import SmolPolicy
 from cowork_gym.harness.policies.spray import SprayPolicy
 
@@ -32,6 +35,9 @@ AGENTS = {
     "spray": "every tool with every id that it has seen",
     "script:FILE": "the execution in a YAML or JSON file, with `turns` and `final`",
     "openai:MODEL@BASE_URL": "a model behind an OpenAI-compatible server; the key comes from OPENAI_API_KEY",
+    "local:PATH": "a model of this machine through transformers; PATH+ADAPTER with a LoRA adapter, local:smollm2 for SmolLM2-135M-Instruct",
+    "sglang:MODEL@URL": "a model behind an SGLang server, token by token; MODEL is the folder with its tokenizer",
+    "vllm:MODEL@URL": "the same behind a vLLM server",
     "smol": "SmolLM2-135M-Instruct in this process; `make smol` installs it",
 }
 """How agents are written, and what each of them is."""
@@ -39,12 +45,13 @@ AGENTS = {
 _CONFIDENT = "Done. I checked all the records, made the requested changes and verified the result; nothing is left to do."
 
 
-def make_agent(spec: str, task: Task, *, tool_format: ToolFormat = "native") -> Policy:
+def make_agent(spec: str, task: Task, *, tool_format: ToolFormat = "native", sampling: Sampling | None = None) -> Policy:
     """The agent that a person means.
 
     Args:
         spec: One of `AGENTS`.
         task: What it will play. Only scripted agents see its private half.
+        sampling: For `local`, `sglang` and `vllm`: how tokens are drawn.
         tool_format: For `openai`: `native`, or `prompted` for servers and models without a tool format.
 
     Raises:
@@ -54,6 +61,8 @@ def make_agent(spec: str, task: Task, *, tool_format: ToolFormat = "native") -> 
     kind, colon, value = spec.partition(":")
     if kind == "openai":
         return _openai(value, tool_format)
+    if kind in _DRAWN and value:
+        return _DRAWN[kind](value, sampling)
     if kind in _WITH_VALUE and (value or kind == "reference"):
         return _WITH_VALUE[kind](task, value)
     if kind in _ALONE and not colon:
@@ -95,6 +104,22 @@ def _openai(value: str, tool_format: ToolFormat) -> Policy:
     return OpenAIPolicy(model, url, tool_format=tool_format)
 
 
+def _local(value: str, sampling: Sampling | None) -> Policy:
+    path, plus, adapter = value.rpartition("+")
+    return local_policy(path if plus else value, adapter=adapter or None if plus else None, sampling=sampling)
+
+
+def _served(kind: Literal["sglang", "vllm"]) -> "Callable[[str, Sampling | None], Policy]":
+    def made(value: str, sampling: Sampling | None) -> Policy:
+        model, at, url = value.rpartition("@")
+        if not (model and at and url):
+            raise UserError(f"write the agent as {kind}:MODEL@URL, such as {kind}:models/qwen3@http://127.0.0.1:8000")
+        return served_policy(kind, model, url, sampling=sampling)
+
+    return made
+
+
+_DRAWN: Mapping[str, Callable[[str, Sampling | None], Policy]] = {"local": _local, "sglang": _served("sglang"), "vllm": _served("vllm")}
 _WITH_VALUE: Mapping[str, Callable[[Task, str], Policy]] = {"reference": _reference, "negative": _negative, "script": _script}
 _ALONE: Mapping[str, Callable[[Task], Policy]] = {
     "noop": lambda task: ScriptedPolicy("noop", [final("")]),

@@ -1,72 +1,117 @@
-"""The play: one policy in one environment, from the request to the sealed episode. `agents` makes policies, `policies` has them."""
+"""The play: one policy in one environment under one harness, from the request to the sealed episode."""
 
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from cowork_gym.core.episode import Episode, Turn
-from cowork_gym.core.errors import Blame, Fault, UserError, told
+from cowork_gym.core.episode import Episode
+from cowork_gym.core.errors import Fault
+from cowork_gym.core.trajectory import ROOT, Lineage, Origin, PolicyCard
 from cowork_gym.envs.env import CoworkEnv
-from cowork_gym.envs.progress import Checkpoint
+from cowork_gym.envs.progress import Checkpoint, Progress
+from cowork_gym.envs.session import InnerTool, Session
+from cowork_gym.harness.compose import PLAIN, Harness
+from cowork_gym.harness.inner.tool import HarnessTool
 from cowork_gym.harness.policies.policy import Policy
+from cowork_gym.harness.run import LiveRun, Spent, Watch, blamed
+from cowork_gym.harness.view import View
 
-__all__ = ["Watch", "play"]
+__all__ = ["Prefixed", "Watch", "play"]
 
-Watch: TypeAlias = Callable[[Turn], None]
-"""Is shown each turn as it happens."""
-_LOG = logging.getLogger(__name__)
+_Schemas: TypeAlias = Sequence[Mapping[str, Any]]
+"""Of the task's tools."""
 
 
-def play(env: CoworkEnv, policy: Policy, *, seed: int | None = None, start: Checkpoint | None = None, watch: Watch | None = None) -> Episode:
+@dataclass(frozen=True, slots=True)
+class Prefixed:
+    """A recorded beginning that is played on from."""
+
+    origin: Origin
+    view: View
+    """What was visible at that point."""
+    ids: tuple[int, ...] = ()
+    """The exact tokens of it, up to the last sampled one; empty when they are not known."""
+
+
+def play(
+    env: CoworkEnv, policy: Policy, *, harness: Harness = PLAIN, seed: int | None = None, sampling: int | None = None,
+    start: Checkpoint | None = None, prefix: Prefixed | None = None, watch: Watch | None = None,
+) -> Episode:
     """Play one episode, or the rest of one.
 
-    A policy that fails is not one that plays badly: a `Fault` that it raises, or any other exception (then the blame is the
-    harness's, and the log has the traceback), quarantines the episode.
+    A policy that fails is not one that plays badly: what it raises quarantines the episode, as the harness's fault unless it says otherwise.
 
     Args:
         env: The environment, unwrapped.
         policy: Who plays.
+        harness: What stands between the two.
         seed: Of the world and of the policy; None lets the environment choose. A world that goes on from `start` keeps its own.
+        sampling: The policy's seed, where it is not to be the world's.
         start: The moment to go on from, its turns being the policy's past; None begins anew.
+        prefix: What the policy saw until `start`, where that is known from a record.
         watch: Is shown each turn as it happens.
 
     Returns:
         The episode with its grade. The environment stays open, at the episode's end.
 
     Raises:
-        UserError: The policy says that the person at the keyboard has to mend something first, or `start` is of another task.
+        UserError: The person at the keyboard has to mend something first, the harness lacks something, or `start` is of another task.
     """
+    crew, schemas = list[LiveRun](), env.action_space.schemas
+    session, card = _begin(env, policy, harness, seed, start, crew, schemas), PolicyCard(policy.name, policy.version, policy.tokenizer)
+    drawn = next(one for one in (sampling, seed, env.seed) if one is not None)
+    try:
+        root = _root(env, policy, harness, prefix, crew, drawn, watch, schemas)
+        with blamed(harness.name):
+            root.note("start", harness=harness)
+            harness.loop.play(root)
+    except Fault as fault:
+        session.fail(fault.record)
+    finally:  # an episode that was interrupted is sealed with what there is
+        session.lineage = Lineage(card, harness.composition, tuple([one.record() for one in crew]), prefix.origin if prefix else None)
+    episode = session.conclude()
+    for one in crew[:1]:
+        one.note("end", episode=episode)
+    return episode
+
+
+def _begin(
+    env: CoworkEnv, policy: Policy, harness: Harness, seed: int | None, start: Checkpoint | None, crew: list[LiveRun], schemas: _Schemas,
+) -> Session:
+    """The session that is played, at its start or at the given moment, with the harness's own tools in it."""
     if start is None:
         env.reset(seed=seed)
     else:
         env.restore(start)
     env.agent = policy.name
-    history = [*env.episode().messages]
-    try:
-        with _blame(policy):
-            policy.reset(env.action_space.schemas, env.seed if seed is None else seed)
-        while env.progress.ending is None:
-            with _blame(policy):
-                action = policy.act(tuple(history))
-            env.spend(policy.usage.completion_tokens)
-            env.step(action)
-            turn = env.progress.turns[-1]
-            history += [turn.said, *turn.observation]
-            if watch is not None:
-                watch(turn)
-    except Fault as fault:
-        env.quarantine(fault.record)
-    return env.episode()
+    harness.check(policy, schemas)
+    env.session.inner = {tool.name: _inner(tool, crew) for tool in harness.tools}
+    return env.session
 
 
-@contextmanager
-def _blame(policy: Policy) -> Iterator[None]:
-    """Whatever a policy raises as a fault."""
-    try:
-        yield
-    except (Fault, UserError):
-        raise
-    except Exception as error:
-        _LOG.exception("the policy %s failed", policy.name)
-        raise Fault(Blame.HARNESS, policy.name, told(error)[:300]) from error
+def _root(
+    env: CoworkEnv, policy: Policy, harness: Harness, prefix: Prefixed | None, crew: list[LiveRun], seed: int, watch: Watch | None,
+    schemas: _Schemas,
+) -> LiveRun:
+    """The root run, its policy ready: with the request alone, with the turns that there are, or with what a record says was visible."""
+    past = env.progress.messages
+    view, known = (prefix.view, prefix.ids) if prefix else (View.parse((*harness.prompt.head(env.opening, harness.skills), *past)), ())
+    offered = harness.offered(schemas)
+    with blamed(policy.name):
+        policy.reset(offered, seed)
+        if known:
+            policy.adopt(view.answered, known)
+    root = LiveRun(env.session, policy, view, offered, harness.middleware, crew=crew, known=known, watch=watch, seed=seed)
+    root.spent = _spent(env.progress)
+    return root
+
+
+def _spent(past: Progress) -> Spent:
+    """What the root run has used of its budgets so far. Nobody knows the prompts of turns that were taken over."""
+    own = [one for one in past.turns if one.run == ROOT]
+    return Spent(len(own), sum(len(one.dispatches) for one in own), 0, sum(one.tokens for one in own))
+
+
+def _inner(tool: HarnessTool, crew: list[LiveRun]) -> InnerTool:
+    """A tool of the harness as the session calls it."""
+    return lambda run, call, dispatch: tool.answer(crew[run], call.decoded(), dispatch)

@@ -11,7 +11,8 @@ from cowork_gym.core.errors import Fault, UserError, nearest
 from cowork_gym.core.messages import Message
 from cowork_gym.core.task import Task
 from cowork_gym.envs.dialogue import Counterpart, Dialogue, Language, Reply, RuleUser, leaves_facts, parse_dialogue
-from cowork_gym.harness.policies.chat import ChatClient, ContextFull
+from cowork_gym.harness.engines.engine import ContextFull
+from cowork_gym.harness.policies.chat import ChatClient
 from cowork_gym.harness.policies.completion import BrokenAnswer, Completion
 from cowork_gym.harness.policies.conversation import sound
 

@@ -5,11 +5,13 @@ import pytest
 from rich.console import Console
 
 from cowork_gym.benchmarks.speed.desk import READ, WRITE, make_task
-from cowork_gym.benchmarks.speed.items import ITEMS, Item
+from cowork_gym.benchmarks.speed.items import ITEMS, RECORDING, Item
 from cowork_gym.benchmarks.speed.measure import Sample, measure, profile
 from cowork_gym.benchmarks.speed.ours import Ours
+from cowork_gym.benchmarks.speed.recording import Recorded, Unrecorded
 from cowork_gym.benchmarks.speed.report import Report, facts
 from cowork_gym.benchmarks.speed.rivals import PlainDict, RawSqlite
+from cowork_gym.core.record import read_episode
 from cowork_gym.envs.env import CoworkEnv
 
 
@@ -58,6 +60,36 @@ def test_a_run_measures_every_item_and_reports_it(report):
     console.print(report.table(), report.memory_table())
     shown = console.export_text()
     assert all(item.title in shown for item in ITEMS) and "raw sqlite3" in shown
+
+
+def test_both_ways_play_the_same_episode_and_only_one_records_it(task, tmp_path):
+    mine, bare = Recorded(task, tmp_path).scripted(), Unrecorded(task, tmp_path).scripted()
+    assert (mine.ledger.hash, mine.end, mine.answer, mine.grade.reward) == (bare.ledger.hash, bare.end, bare.answer, bare.grade.reward)
+    assert [(one.action, one.observation) for one in mine.turns] == [(one.action, one.observation) for one in bare.turns]
+    assert all(one.state for one in mine.turns) and not any(one.state for one in bare.turns)
+    states = [mine.start, *(one.state for one in mine.turns)]
+    assert [at for at in range(11) if states[at] != states[at + 1]] == [3, 4, 7, 9] and states[-1] == mine.end
+    assert bare.runs == () and len(mine.runs[0].generations) == 11
+
+
+def test_tokens_are_recorded_and_written_on_one_side_only(task, tmp_path):
+    pytest.importorskip("pyarrow")
+    made, bare = Recorded(task, tmp_path / "a").tokens(), Unrecorded(task, tmp_path / "b").tokens()
+    assert made.grade.fault is None and bare.grade.fault is None
+    [segment] = made.runs[0].segments
+    assert (segment.audit, len(segment.ids)) == ("", 11 * 500) and sum(turn.tokens for turn in bare.turns) == 3300
+    assert sorted(path.name for path in tmp_path.rglob("episode*")) == ["episode.arrow", "episode.jsonl", "episode.jsonl"]
+    assert read_episode(tmp_path / "a" / "episode.jsonl").runs == made.runs
+
+
+def test_the_overhead_of_recording_is_a_ratio_in_one_run(report):
+    told = report.to_dict()["recording"]
+    assert [one["title"] for one in told][:2] == [item.title for item in RECORDING]
+    assert all(one["ratio"] == one["recorded"]["cpu"] / one["unrecorded"]["cpu"] and one["met"] is (one["ratio"] <= 1.1) for one in told)
+    made = {("x", "recorded"): Sample(1.2, 0, 0), ("x", "unrecorded"): Sample(1.0, 0, 0)}
+    console = Console(width=150, record=True)
+    console.print(Report([], ["y"], {}, [], {}, made).recording_table())
+    assert "1.20×" in (shown := console.export_text()) and "MISSED" in shown
 
 
 def test_targets_are_compared_with_the_median():

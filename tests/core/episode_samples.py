@@ -37,6 +37,8 @@ UNGRADED = Episode(
     ),
     ledger=LEDGER, changes=CHANGES, start="s" * 64, end="e" * 64, ending=Ending.FINAL, answer="done \ud800",
 )
+FIRST = replace(UNGRADED, schema_version=0)
+"""The same, as the first version has it."""
 GRADE = Grade(
     "M1", "M1@1:abc", "1", "cowork-v1", 0.5, 1.0, 1.0, 0.25, 0.5, {"cowork-v1": 0.5, "claw-v1": 1.0},
     (CheckResult("c", "tool_called", Part.OBJECTIVE, True, 0.3, "It was called.", ("ledger:1",)),), seal=seal(UNGRADED),
@@ -65,7 +67,8 @@ def rewritten(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> Path:
 
 def resealed(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> Path:
     """The file as one leaves it who changes what is sealed and knows how to seal. It has no grade then."""
-    events = [json.loads(line) for line in lines_of(path)[:SEAL]]
+    lines = lines_of(path)
+    events = [json.loads(line) for line in lines[: next(at for at, line in enumerate(lines) if line.startswith(b'{"event":"seal"'))]]
     change(events)
     sealed = [json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") for one in events]
     digest = sha256(b"\n".join(sealed)).hexdigest().encode()

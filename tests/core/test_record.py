@@ -4,14 +4,16 @@ import json
 from dataclasses import replace
 
 import pytest
-from episode_samples import EPISODE, GRADE, LEDGER, UNGRADED, graded
+from episode_samples import EPISODE, FIRST, GRADE, LEDGER, UNGRADED, graded
 
-from cowork_gym.core.episode import Ending, Turn
+from cowork_gym.core.episode import Dispatch, Ending, Turn
 from cowork_gym.core.errors import Blame, FaultRecord, UserError
 from cowork_gym.core.grade import Part
 from cowork_gym.core.ledger import Ledger
 from cowork_gym.core.messages import Message, final
 from cowork_gym.core.record import read_episode, seal, write_episode
+from cowork_gym.core.task import Budgets
+from cowork_gym.core.trajectory import Composition, Origin, PolicyCard, Run
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -90,7 +92,7 @@ def test_the_file_is_utf8_json_lines(tmp_path):
     lines = write_episode(EPISODE, tmp_path).read_text(encoding="utf-8").split("\n")
     events = [json.loads(line)["event"] for line in lines[:-1]]
     assert lines[-1] == "" and events == ["episode", *["turn"] * 3, "ledger", *["change"] * 3, "end", "seal", "grade"]
-    assert json.loads(lines[0])["schema_version"] == 0
+    assert json.loads(lines[0])["schema_version"] == 1
 
 
 def test_the_name_of_a_file_is_short_and_plain_whatever_the_episode_is_called(tmp_path):
@@ -98,6 +100,25 @@ def test_the_name_of_a_file_is_short_and_plain_whatever_the_episode_is_called(tm
     path = write_episode(long, tmp_path)
     assert path.name.isascii() and len(path.name) < 180
     assert read_episode(path).seed == 10**300
+
+
+def test_an_episode_of_the_first_version_is_written_in_its_form(tmp_path):
+    path = write_episode(FIRST, tmp_path)
+    head, turn = (json.loads(line) for line in path.read_bytes().splitlines()[:2])
+    assert (head["schema_version"], {"budgets", "runs"} & {*head}, {"run", "state"} & {*turn}) == (0, set(), set())
+    assert "inner" not in turn["dispatches"][0]
+    assert seal(read_episode(path)) == seal(FIRST) != seal(UNGRADED)
+
+
+@pytest.mark.parametrize("added", [
+    {"runs": (Run(0, ()),)}, {"policy": PolicyCard("p")}, {"origin": Origin("0" * 64, 0)}, {"composition": Composition()},
+    {"budgets": Budgets(turns=3)}, {"turns": (Turn(0, final("x"), (), state="0" * 64),)}, {"turns": (Turn(0, final("x"), (), run=1),)},
+    {"turns": (Turn(0, final("x"), (), (Dispatch("a", "t", 200, "", inner=True),)),)}, {"schema_version": 2},
+])
+def test_what_a_version_has_no_place_for_is_not_written(tmp_path, added):
+    with pytest.raises(ValueError, match=r"the episode of M1 cannot be written in version \d"):
+        write_episode(replace(FIRST, **added), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):

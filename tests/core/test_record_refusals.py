@@ -7,6 +7,7 @@ import pytest
 from episode_samples import EPISODE, SEAL, UNGRADED, lines_of, resealed, rewritten
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_samples import UNSEEN
 
 from cowork_gym.core.canonical import decode
 from cowork_gym.core.errors import PackageError
@@ -37,10 +38,10 @@ def test_a_changed_byte_is_detected(tmp_path, at):
     (lambda lines: [*lines[:4], *lines[5:]], "the seal does not match"),
     (lambda lines: [*lines[:4], lines[4], *lines[4:]], "the seal does not match"),
     (lambda lines: [lines[1], lines[0], *lines[2:]], "line 1: not an episode file"),
-    (lambda lines: [lines[0].replace(b'"schema_version":0', b'"schema_version":1'), *lines[1:]],
-     "schema_version: this reader knows version 0, the file has 1"),
-    (lambda lines: [lines[0].replace(b'"schema_version":0', b'"schema_version":"0\\n' + b"9" * 500 + b'"'), *lines[1:]], "the file has '0\\n9"),
-    (lambda lines: [lines[0].replace(b'"schema_version":0,', b""), *lines[1:]], "the file has None"),
+    (lambda lines: [lines[0].replace(b'"schema_version":1', b'"schema_version":2'), *lines[1:]],
+     "schema_version: this reader knows versions 0 to 1, the file has 2"),
+    (lambda lines: [lines[0].replace(b'"schema_version":1', b'"schema_version":"0\\n' + b"9" * 500 + b'"'), *lines[1:]], "the file has '0\\n9"),
+    (lambda lines: [lines[0].replace(b'"schema_version":1,', b""), *lines[1:]], "the file has None"),
     (lambda _: [b""], "not an episode file"), (lambda _: [b"[]"], "not an episode file"), (lambda lines: [b"3", *lines], "not an episode file"),
     (lambda lines: ["é".encode("latin-1"), *lines], "not an episode file"), (lambda lines: [b"[" * 100_000, *lines], "not an episode file"),
     (lambda lines: [*lines, b"{}"], "not an episode file"), (lambda lines: [*lines, b'{"event":[]}'], "not an episode file"),
@@ -67,8 +68,8 @@ def test_what_cannot_be_opened_is_told(tmp_path):
     (b'"It was called."', b'"It was not."', "the grade does not match its sha256"),
     (b'"event":"grade",', b'"event":"grade", ', "the grade does not match its sha256"),
     (b'"reward":0.5,', b'"reward":0.5,"reward":0.5,', "the grade does not match its sha256"),
-    (b'"reward"', b'"award"', "line 11: not a grade of version 0: expected the fields"),
-    (b'"reward":0.5', b'"reward":1' + b"0" * 400, "not a grade of version 0: not a number from 0 to 1"),
+    (b'"reward"', b'"award"', "line 11: not a grade of version 1: expected the fields"),
+    (b'"reward":0.5', b'"reward":1' + b"0" * 400, "not a grade of version 1: not a number from 0 to 1"),
     (b'"reward":0.5', b'"reward":1e999999999', "not a number from 0 to 1: 1E+999999999"),
     (b'"reward":0.5', b'"reward":"x"', "not a number from 0 to 1: x"), (b'"reward":0.5', b'"reward":[1]', "not a number from 0 to 1"),
     (b'"reward":0.5', b'"reward":true', "not a number from 0 to 1"), (b'"weight":0.3', b'"weight":-0.3', "not a number from 0 to 1"),
@@ -96,16 +97,17 @@ def _last(events, **fields):
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    (lambda events: events[0].update(schema_version=False), "schema_version cannot be of type bool"),
+    (lambda events: events[0].update(schema_version=False), "versions 0 to 1, the file has False"),
+    (lambda events: events[0].update(schema_version=1.0), "versions 0 to 1, the file has Decimal('1.0')"),
     (lambda events: events[0].update(seed="7"), "seed cannot be of type str"),
     (lambda events: events[0].update(seed=True), "seed cannot be of type bool"),
     (lambda events: events[0].update(by="me"), "expected the fields event, schema_version"),
     (lambda events: events[0].pop("agent"), "expected the fields event, schema_version"),
     (lambda events: events[0].update(opening=[{"role": "boss", "content": "x"}]), "no role 'boss'"),
     (lambda events: events[0].update(opening=[3]), "expected the fields role"),
-    (lambda events: events[0].update(opening=[{"role": "user", "content": "x", "name": None}]), "line 1: not as version 0 has it"),
-    (lambda events: events.insert(1, {"event": "note", "text": "x"}), "line 2: not as version 0 has it"),
-    (lambda events: events.insert(4, events.pop(5)), "line 5: not as version 0 has it"),
+    (lambda events: events[0].update(opening=[{"role": "user", "content": "x", "name": None}]), "line 1: not as version 1 has it"),
+    (lambda events: events.insert(1, {"event": "note", "text": "x"}), "line 2: not as version 1 has it"),
+    (lambda events: events.insert(4, events.pop(5)), "line 5: not as version 1 has it"),
     (lambda events: events.append({"event": "change", "table": "a", "key": "b", "before": None, "after": None}), "expected the fields event, ending"),
     (lambda events: events.pop(), "expected the fields event, ending"), (lambda events: events.__delitem__(slice(1, None)), "expected the fields"),
     (lambda events: events.pop(1), "a turn is missing, or comes twice"), (lambda events: events.pop(2), "a turn is missing, or comes twice"),
@@ -157,10 +159,11 @@ def _places(value, path=()):
         yield from _places(item, (*path, key))
 
 
+@pytest.mark.parametrize("episode", [EPISODE, UNSEEN], ids=["bare", "with runs"])
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
-def test_no_value_anywhere_breaks_the_reader(tmp_path_factory, data):
-    path = write_episode(EPISODE, tmp_path_factory.mktemp("fuzz"))
+def test_no_value_anywhere_breaks_the_reader(tmp_path_factory, episode, data):
+    path = write_episode(episode, tmp_path_factory.mktemp("fuzz"))
 
     def change(events):
         *way, last = data.draw(st.sampled_from([*_places(events)]))

@@ -16,6 +16,7 @@ from cowork_gym.core.record import read_episode, seal, write_episode
 from cowork_gym.core.task import Budgets
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.evidence import grade_episode
+from cowork_gym.envs.session import Grading
 from cowork_gym.envs.world import World
 
 GET = {"ticket_id": "TCK-5802"}
@@ -163,7 +164,7 @@ def test_a_refusal_is_no_recorded_result(env):
 
 
 def test_thousands_of_calls_under_one_id_take_their_turn(env):
-    env.task = replace(env.task, budgets=Budgets(calls=20_000))
+    env.session.task = replace(env.task, budgets=Budgets(calls=20_000))
     *_, info = env.step(message(None, *[ToolCall("nope", {}, "a")] * 20_000))
     assert len({one.id for one in info["dispatches"]}) == 20_000
 
@@ -190,7 +191,7 @@ def test_numbers_far_from_one_have_one_spelling():
 
 def test_an_episode_whose_grading_was_interrupted_is_graded_by_finish(env: CoworkEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as interrupted:
-        interrupted.setattr("cowork_gym.envs.env.grade_episode", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        interrupted.setattr(env.session, "grading", Grading(grader=lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)))
         with pytest.raises(KeyboardInterrupt):
             env.step(final("Done."))
     episode = env.finish()

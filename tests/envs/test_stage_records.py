@@ -38,7 +38,7 @@ def _with(episode: Episode, *stages: StageEnd) -> Episode:
 def test_a_part_that_was_closed_elsewhere_is_refused(env: CoworkEnv, tmp_path: Path, fields: dict[str, Any]) -> None:
     episode = env.episode()
     written = write_episode(_with(episode, replace(episode.stages[0], **fields)), tmp_path)
-    with pytest.raises(PackageError, match="not an episode file of version 0: a part is closed"):
+    with pytest.raises(PackageError, match="not an episode file of version 1: a part is closed"):
         read_episode(written)
 
 

@@ -90,7 +90,7 @@ def test_a_script_that_is_missing_or_malformed_names_the_file(tmp_path: Path) ->
 
 def test_the_list_of_agents_is_what_can_be_made() -> None:
     assert {one.partition(":")[0] for one in AGENTS} == {
-        "reference", "negative", "noop", "text-only", "read-everything", "random", "spray", "script", "openai", "smol",
+        "reference", "negative", "noop", "text-only", "read-everything", "random", "spray", "script", "openai", "smol", "local", "sglang", "vllm",
     }
 
 

@@ -6,8 +6,12 @@ import pytest
 from chat_server import KEY, MODEL, Answer, ChatServer, calls, fails, says
 from policy_tools import TOOLS
 
+from cowork_gym.core.episode import Ending
 from cowork_gym.core.errors import Blame, Fault, MissingExtra, UserError
 from cowork_gym.core.messages import InvalidAction, Message, ToolCall
+from cowork_gym.envs.env import CoworkEnv
+from cowork_gym.harness.engines import ContextFull
+from cowork_gym.harness.loop import play
 from cowork_gym.harness.policies import OpenAIPolicy, Usage
 
 pytest.importorskip("openai")
@@ -210,9 +214,12 @@ def test_an_empty_answer_is_an_empty_final_answer(server, policy):
 @pytest.mark.parametrize("text", [
     "This model's maximum context length is 4096 tokens", "request (5031 tokens) exceeds the available context size (1024 tokens)",
 ])
-def test_a_full_context_is_the_policys_limit(server, policy, text):
-    server.script = [fails(400, text)]
-    assert "context" in refused(policy.act([REQUEST]))[0]
+def test_a_full_context_ends_the_episode_and_leaves_it_graded(server, policy, text):
+    server.script = [fails(400, text)] * 2
+    with pytest.raises(ContextFull):
+        policy.act([REQUEST])
+    episode = play(CoworkEnv("M1100"), policy, seed=0)
+    assert (episode.ending, len(episode.turns), episode.grade.reward) == (Ending.CONTEXT, 0, 0.0)
 
 
 def test_a_history_with_garbled_calls_is_still_accepted(server, policy):

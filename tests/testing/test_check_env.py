@@ -53,12 +53,11 @@ def test_an_environment_that_drifts_is_found_out() -> None:
     class Drifting(CoworkEnv):
         resets = 0
 
-        def _take(self, action: Any) -> Any:
-            turn = super()._take(action)
+        def step(self, action: Any) -> Any:
             self.resets += 1
-            if len(self.progress.turns) == 2:
+            if len(self.progress.turns) == 1 and self.progress.ending is None:
                 self.world.write_file("drift", str(self.resets).encode())
-            return turn
+            return super().step(action)
 
     _breaks(Drifting(TASK), "came to another ledger, fingerprint or grade|checker objects")
 
@@ -85,9 +84,13 @@ def test_an_action_that_raises_is_found_out() -> None:
 
 def test_a_fault_in_a_sampled_episode_is_found_out() -> None:
     class Broken(CoworkEnv):
-        def _begin(self, world: Any) -> None:
-            super()._begin(world)
-            self._caller = self
+        def _begin(self, *given: Any) -> Any:
+            session = super()._begin(*given)
+            session._caller = self
+            return session
+
+        def close(self) -> None:
+            self.world.close()
 
         def call(self, *arguments: Any) -> Any:
             raise Fault(Blame.ENVIRONMENT, "somewhere", "defect")

@@ -11,6 +11,7 @@ from cowork_gym.benchmarks.speed.items import HTTP, ITEMS
 from cowork_gym.benchmarks.speed.measure import measure, profile
 from cowork_gym.benchmarks.speed.memory import measure_memory
 from cowork_gym.benchmarks.speed.ours import Ours
+from cowork_gym.benchmarks.speed.recording import measure_recording
 from cowork_gym.benchmarks.speed.report import Report, facts
 from cowork_gym.benchmarks.speed.rivals import PlainDict, RawSqlite
 from cowork_gym.core.errors import MissingExtra
@@ -28,6 +29,7 @@ def main() -> None:
         console.width = WIDTH
     console.print(report.table())
     console.print(report.memory_table())
+    console.print(report.recording_table())
     if options.json:
         options.json.write_text(json.dumps(report.to_dict(), indent=2) + "\n", encoding="utf-8")
     if options.profile:
@@ -50,7 +52,8 @@ def run(rounds: int) -> Report:
         items.append(HTTP)
         samples |= measure([HTTP], [door], rounds)
         door.close()
-    return Report(items, [one.name for one in contenders], samples, measure_memory(contenders[0], min(2 * rounds, WORLDS)), before)
+    memory = measure_memory(contenders[0], min(2 * rounds, WORLDS))
+    return Report(items, [one.name for one in contenders], samples, memory, before, measure_recording(task, rounds))
 
 
 def _options() -> Namespace:

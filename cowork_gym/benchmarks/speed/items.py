@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["HTTP", "ITEMS", "Item"]
+__all__ = ["HTTP", "ITEMS", "MOST_RECORDED", "RECORDING", "TOKENS", "Item"]
 
 
 class Item(NamedTuple):
@@ -39,3 +39,11 @@ ITEMS = (
     Item("10-call episode, sealed and graded", "episode", 2.50, (), (), 3),
 )
 HTTP = Item("HTTP door, one read call", "read", 1.50)
+MOST_RECORDED = 1.10
+"""What an episode may take with its record, as a share of what it takes without."""
+RECORDING = (
+    Item("10 calls, sealed and graded", "scripted", None, (), (), 3),
+    Item("the same, written to a file", "written", None, (), (), 3),
+)
+TOKENS = Item("the same with 300 sampled tokens a turn", "tokens", None, (), (), 3)
+"""Needs the library that writes tokens."""

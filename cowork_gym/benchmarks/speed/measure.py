@@ -8,9 +8,8 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from cowork_gym.benchmarks.speed.contender import Contender
 from cowork_gym.benchmarks.speed.items import Item
 
 __all__ = ["Sample", "measure", "profile"]
@@ -33,12 +32,12 @@ class Sample(NamedTuple):
         return cls(statistics.median(cpu), _percentile(cpu, 0.9), statistics.median(wall))
 
 
-def measure(items: Sequence[Item], contenders: Sequence[Contender], rounds: int) -> dict[tuple[str, str], Sample]:
+def measure(items: Sequence[Item], contenders: Sequence[Any], rounds: int) -> dict[tuple[str, str], Sample]:
     """Measure items.
 
     Args:
         items: What to measure.
-        contenders: Who does it.
+        contenders: Who does it, in one order and the other by turns: whoever comes first after a collection has cold caches.
         rounds: How many samples; one more round comes first and does not count.
 
     Returns:
@@ -48,7 +47,7 @@ def measure(items: Sequence[Item], contenders: Sequence[Contender], rounds: int)
     with _no_collection():
         for number in range(rounds + 1):
             for item in items:
-                for one in contenders:
+                for one in contenders[:: 1 if number % 2 else -1]:
                     if hasattr(one, item.run):
                         taken = _take(item, one)
                         if number:
@@ -57,7 +56,7 @@ def measure(items: Sequence[Item], contenders: Sequence[Contender], rounds: int)
     return {at: Sample.of(taken) for at, taken in times.items()}
 
 
-def profile(item: Item, contender: Contender, rounds: int = 50, lines: int = 25) -> str:
+def profile(item: Item, contender: Any, rounds: int = 50, lines: int = 25) -> str:
     """Where an item's time goes: the functions with the most time of their own."""
     profiler = cProfile.Profile()
     for _ in range(rounds):
@@ -70,7 +69,7 @@ def profile(item: Item, contender: Contender, rounds: int = 50, lines: int = 25)
     return text.getvalue()
 
 
-def _take(item: Item, contender: Contender) -> tuple[float, float]:
+def _take(item: Item, contender: Any) -> tuple[float, float]:
     """The mean (CPU, wall) time of some runs in a row, in milliseconds."""
     cpu = wall = 0
     for run in _runs(item, contender):
@@ -82,7 +81,7 @@ def _take(item: Item, contender: Contender) -> tuple[float, float]:
     return cpu / item.times / 1e6, wall / item.times / 1e6
 
 
-def _runs(item: Item, contender: Contender) -> Iterator[Callable[[], object]]:
+def _runs(item: Item, contender: Any) -> Iterator[Callable[[], object]]:
     """What is measured, as often as the item says; whatever comes before happens outside of the measurement."""
     for name in item.before:
         getattr(contender, name)()

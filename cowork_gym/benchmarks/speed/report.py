@@ -5,11 +5,12 @@ import platform
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from cowork_gym.benchmarks.speed.items import Item
+from cowork_gym.benchmarks.speed.items import MOST_RECORDED, Item
 from cowork_gym.benchmarks.speed.measure import Sample
 from cowork_gym.benchmarks.speed.memory import Memory
 
@@ -34,6 +35,8 @@ class Report(NamedTuple):
     samples: Mapping[tuple[str, str], Sample]
     memory: Sequence[Memory]
     facts: Mapping[str, Any]
+    recording: Mapping[tuple[str, str], Sample] = MappingProxyType({})
+    """Of each (item title, `recorded` or `unrecorded`)."""
 
     def missed(self) -> list[Item]:
         """The items over their target."""
@@ -58,6 +61,17 @@ class Report(NamedTuple):
             table.add_row(one.state, f"{one.kib:.1f}", f"{one.per_gib:,}", "" if one.target is None else f"{one.target:,}", verdict)
         return table
 
+    def recording_table(self) -> Table:
+        """The table of what recording costs."""
+        table = Table("recording", *map(_right, ("recorded", "unrecorded", "difference", "ratio", "target")), "")
+        for title, made, bare in self._recorded():
+            ratio = made.cpu / bare.cpu
+            verdict = "met" if ratio <= MOST_RECORDED else "MISSED"
+            table.add_row(
+                title, f"{made.cpu:.3f}", f"{bare.cpu:.3f}", f"{made.cpu - bare.cpu:.3f}", f"{ratio:.2f}×", f"{MOST_RECORDED:.2f}×", verdict,
+            )
+        return table
+
     def to_dict(self) -> dict[str, Any]:
         """The report as plain JSON values."""
         return {
@@ -67,10 +81,18 @@ class Report(NamedTuple):
                 **{name: self.samples[item.title, name]._asdict() for name in self.names if (item.title, name) in self.samples},
             } for item in self.items],
             "memory": [one._asdict() for one in self.memory],
+            "recording": [{
+                "title": title, "recorded": made._asdict(), "unrecorded": bare._asdict(), "ratio": made.cpu / bare.cpu, "target": MOST_RECORDED,
+                "met": made.cpu / bare.cpu <= MOST_RECORDED,
+            } for title, made, bare in self._recorded()],
         }
 
     def _ours(self, item: Item) -> Sample:
         return self.samples[item.title, self.names[0]]
+
+    def _recorded(self) -> Iterator[tuple[str, Sample, Sample]]:
+        for title in dict.fromkeys(title for title, _ in self.recording):
+            yield title, self.recording[title, "recorded"], self.recording[title, "unrecorded"]
 
     def _heads(self) -> Iterator[str]:
         for name in self.names[1:]:

@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from cowork_gym.core.errors import Blame, Fault, UserError
 from cowork_gym.graders.judge import PROMPT, Opinion, Question
-from cowork_gym.harness.policies.chat import ChatClient, ContextFull
+from cowork_gym.harness.engines.engine import ContextFull
+from cowork_gym.harness.policies.chat import ChatClient
 from cowork_gym.harness.policies.completion import BrokenAnswer, Completion
 from cowork_gym.harness.policies.conversation import sound
 

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cowork_gym.core.canonical import decode
-from cowork_gym.core.errors import Blame, CoworkError, Fault, MissingExtra, UserError
+from cowork_gym.core.errors import Blame, Fault, MissingExtra, UserError
+from cowork_gym.harness.engines.engine import ContextFull
 from cowork_gym.harness.policies.completion import BrokenAnswer, Completion, read_completion
 
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["ChatClient", "ContextFull"]
+__all__ = ["ChatClient"]
 
 _CONTEXT_FULL = re.compile(r"context.{0,12}(length|size|window)", re.IGNORECASE)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-class ContextFull(CoworkError):
-    """The conversation is longer than the model can read."""
 
 
 class ChatClient:

@@ -5,12 +5,13 @@ from typing import Any
 
 from cowork_gym.core.canonical import decode
 from cowork_gym.core.messages import Message
+from cowork_gym.harness.policies.news import News
 
 __all__ = ["Seen", "takes_id"]
 
 
 class Seen:
-    """Ids and texts in the order in which they were seen. It reads each message once."""
+    """Ids and texts in the order in which they were seen. It reads each result once, however often the history is rewritten."""
 
     def __init__(self) -> None:
         self.paragraphs: tuple[str, ...] = ()
@@ -19,17 +20,17 @@ class Seen:
         """The field under which each id was first seen, by id."""
         self.texts: dict[str, None] = {}
         """Every other text, the request's paragraphs included."""
-        self._read = 0
+        self._news: News | None = None
 
     def read(self, history: Sequence[Message]) -> None:
-        """Take in what is new in a conversation. Its first message is the request."""
-        if self._read == 0:
-            self.paragraphs = tuple(" ".join(one.split()) for one in (history[0].content or "").split("\n\n") if one.strip())
+        """Take in what is new in a conversation. The first message of a user is the request."""
+        if self._news is None:
+            self._news = News()
+            request = next((one.content or "" for one in history if one.role == "user"), "")
+            self.paragraphs = tuple(" ".join(one.split()) for one in request.split("\n\n") if one.strip())
             self.texts = dict.fromkeys(self.paragraphs)
-        for one in history[self._read :]:
-            if one.role == "tool":
-                self._take("", decode(one.content or "null"))
-        self._read = len(history)
+        for one in self._news.read(history):
+            self._take("", _read(one.content or "null"))
 
     def fitting(self, argument: str) -> list[str]:
         """The ids that were seen under an argument's name, or its singular."""
@@ -46,6 +47,14 @@ class Seen:
 def takes_id(name: str) -> bool:
     """Whether a field or argument of this name holds ids."""
     return name in ("id", "ids") or name.endswith(("_id", "_ids"))
+
+
+def _read(text: str) -> Any:
+    """A result as a value; one that is no JSON is a text."""
+    try:
+        return decode(text)
+    except ValueError:
+        return text
 
 
 def _singular(name: str) -> str:

@@ -56,9 +56,10 @@ def _rest(env: CoworkEnv, said: Sequence[Message]) -> Episode:
 
 
 def _parts(episode: Episode) -> Mapping[str, Any]:
-    """What must be equal, by what a person calls it; the record as a whole only tells what the others do not."""
+    """What must be equal, by what a person calls it; the record of the world as a whole only tells what the others do not."""
     grade = episode.grade and replace(episode.grade, seal="")
-    return {"ledger": episode.ledger.hash, "final state": episode.end, "grade": grade, "record": seal(episode)}
+    world = replace(episode, policy=None, composition=None, runs=())
+    return {"ledger": episode.ledger.hash, "final state": episode.end, "grade": grade, "record": seal(world)}
 
 
 DETERMINISM = Gate("determinism", "Each reference comes out the same again: from the start, after a restore, and in a fork.", _examine)

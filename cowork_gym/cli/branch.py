@@ -1,0 +1,103 @@
+"""The verb `branch`: a recorded episode is played on from one of its turns, in several ways."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cowork_gym.cli.apart import apart
+from cowork_gym.cli.document import print_document
+from cowork_gym.cli.replay import give_up
+from cowork_gym.core.errors import UserError
+from cowork_gym.core.wording import counted
+
+if TYPE_CHECKING:
+    from cowork_gym.core.episode import Episode
+
+__all__ = ["add_to", "branch"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command."""
+    epilog = "Example: cowork branch episodes/M1003_ticket_kb_resolution-smol-0-1f0c2a9b.jsonl --turn 4 --n 8 --agent smol --out branches"
+    app.command("branch", epilog=epilog)(branch)
+
+
+def branch(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An episode file.")],
+    turn: Annotated[int, typer.Option("--turn", metavar="N", min=0, help="How many turns are taken over; the next one is sampled anew.")],
+    agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who plays on; `cowork run --help` lists them.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the sealed episodes are written.")],
+    n: Annotated[int, typer.Option("--n", metavar="K", min=1, help="How many continuations.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The agent's seed in the first continuation; the others count on from it.")] = 0,
+    harness: Annotated[str | None, typer.Option("--harness", metavar="SPEC", help="What stands around the agent, where it is not plain.")] = None,
+    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="The task or its folder, where the episode's is not registered.")] = None,
+    judge: Annotated[str | None, typer.Option("--judge", metavar="JUDGE", help="Who judges by rubrics: openai:MODEL@BASE_URL.")] = None,
+    user: Annotated[str, typer.Option("--user", metavar="USER", help="Who answers questions: rules, or openai:MODEL@BASE_URL.")] = "rules",
+    tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Play an episode on from one of its turns: from the same state, and with what the agent saw then.
+
+    Exit code 1 says that a fault quarantined a continuation, or that the replay came to another state than recorded.
+    """
+    from cowork_gym.core.record import read_episode
+    from cowork_gym.harness import make_agent
+    from cowork_gym.harness.branch import branch as play_on
+    from cowork_gym.harness.judges import make_judge
+    from cowork_gym.harness.mismatch import Mismatch
+    from cowork_gym.harness.spec import make_harness
+    from cowork_gym.harness.users import make_user
+
+    episode = read_episode(file)
+    _make(out)
+    around, asked = None if harness is None else make_harness(harness), None if judge is None else make_judge(judge)
+    make = partial(make_agent, agent, tool_format=tool_format)
+    with apart(as_json):
+        try:
+            played: list[Episode] | Mismatch = play_on(
+                episode, turn, n, make, seeds=range(seed, seed + n), task=task, harness=around, user=partial(make_user, user), judge=asked,
+            )
+        except Mismatch as error:
+            played = error
+    if isinstance(played, Mismatch):
+        give_up(played, as_json)
+    _tell(episode, played, turn, [_row(one, seed + at, out) for at, one in enumerate(played)], as_json)
+
+
+def _tell(episode: "Episode", played: "list[Episode]", turn: int, rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_document({"task": episode.task, "origin": played[0].origin and played[0].origin.seal, "turn": turn, "branches": rows})
+    else:
+        _show(rows, turn)
+    if any(row["reward"] is None for row in rows):
+        raise typer.Exit(1)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: no folder to write to: {error.strerror}") from None
+
+
+def _row(episode: "Episode", seed: int, out: Path) -> dict[str, Any]:
+    from cowork_gym.core.record import write_episode
+
+    reward = episode.grade.reward if episode.grade else None
+    return {"seed": seed, "ending": episode.ending, "turns": len(episode.turns), "reward": reward, "episode": str(write_episode(episode, out))}
+
+
+def _show(rows: list[dict[str, Any]], turn: int) -> None:
+    from cowork_gym.cli.display import open_screen, show_table
+
+    shown = [
+        [str(row["seed"]), row["ending"].value, str(row["turns"]), "none" if row["reward"] is None else f"{row['reward']:.3g}", row["episode"]]
+        for row in rows
+    ]
+    screen = open_screen()
+    show_table(screen, ["seed", "ending", "turns", "reward", "episode"], shown)
+    known = [row["reward"] for row in rows if row["reward"] is not None]
+    mean = f", mean reward {sum(known) / len(known):.3g}" if known else ""
+    screen.print(f"{counted(len(rows), 'continuation')} after {counted(turn, 'turn')}{mean}", soft_wrap=True)

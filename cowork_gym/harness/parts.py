@@ -1,0 +1,103 @@
+"""Parts of a harness from text: a name and `key=value` pairs, read by the fields of the part's dataclass."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from cowork_gym.core.errors import UserError, nearest
+
+__all__ = ["built", "settings"]
+
+Part = TypeVar("Part")
+_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
+_NOTHING = object()
+
+
+def settings(kind: type) -> dict[str, Field[Any]]:
+    """The fields of a part that a text can set: numbers, texts and the like."""
+    hints = get_type_hints(kind)
+    return {one.name: one for one in fields(kind) if any(_key(each) in _READERS for each in _kinds(hints[one.name]) if each is not NoneType)}
+
+
+def built(kind: type[Part], part: str) -> Part:
+    """A part from its text, such as `summary:at=2000,keep=2`.
+
+    Args:
+        kind: The class that the name stands for.
+        part: The whole text, the name included.
+
+    Raises:
+        UserError: A setting is unknown, missing, given twice or of another type, or the part refuses its settings.
+    """
+    name, colon, text = part.partition(":")
+    hints, known, given = get_type_hints(kind), settings(kind), dict[str, Any]()
+    for pair in text.split(",") if colon else ():
+        key, equals, value = pair.partition("=")
+        if key not in known:
+            raise UserError(f"harness: {name} has no setting {key!r}, {nearest(key, known)}")
+        if not equals or key in given:
+            raise UserError(f"harness: {name}: write {key}=VALUE, once")
+        given[key] = _read(value, hints[key], f"harness: {name}: {key}")
+    for one in fields(kind):  # type: ignore[arg-type]  # parts are dataclasses
+        if one.default is MISSING and one.default_factory is MISSING and one.name not in given:
+            raise UserError(f"harness: {name} needs {one.name}: write {name}:{one.name}=VALUE")
+    try:
+        return kind(**given)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"harness: {part}: {error}") from None
+
+
+def _kinds(hint: Any) -> Sequence[Any]:
+    """The alternatives of a field's type."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _key(kind: Any) -> Any:
+    return Literal if get_origin(kind) is Literal else kind
+
+
+def _read(text: str, hint: Any, where: str) -> Any:
+    """A value of the first of a field's types that the text fits."""
+    kinds = [one for one in _kinds(hint) if _key(one) in _READERS]
+    for kind in sorted(kinds, key=lambda one: [*_READERS].index(_key(one))):
+        if (value := _READERS[_key(kind)](text, kind)) is not _NOTHING:
+            return value
+    raise UserError(f"{where} is {_told(kinds)}, not {text[:80]!r}")
+
+
+def _told(kinds: Sequence[Any]) -> str:
+    words = [", ".join(get_args(one)) if get_origin(one) is Literal else _WORDS[one] for one in kinds]
+    return " or ".join(words)
+
+
+def _float(text: str, kind: Any) -> Any:
+    try:
+        value = float(text)
+    except ValueError:
+        return _NOTHING
+    return value if math.isfinite(value) else _NOTHING
+
+
+def _constant(values: Mapping[str, Any]) -> Callable[[str, Any], Any]:
+    return lambda text, kind: values.get(text.lower(), _NOTHING)
+
+
+_READERS: Mapping[Any, Callable[[str, Any], Any]] = {
+    NoneType: _constant({"none": None}),
+    bool: _constant({"true": True, "false": False}),
+    int: lambda text, kind: int(text) if _NUMBER.fullmatch(text) else _NOTHING,
+    float: _float,
+    Literal: lambda text, kind: text if text in get_args(kind) else _NOTHING,
+    tuple[str, ...]: lambda text, kind: tuple(text.split("/")) if text else (),
+    Path: lambda text, kind: Path(text) if text else _NOTHING,
+    str: lambda text, kind: text,
+}
+"""How each type is read, the narrower ones first."""
+_WORDS = {
+    NoneType: "none", bool: "true or false", int: "a whole number", float: "a number", tuple[str, ...]: "names with / between them", Path: "a file",
+    str: "a text",
+}

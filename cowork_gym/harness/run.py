@@ -1,0 +1,326 @@
+"""One run while it lives: its view, its policy, and the record of what the policy saw and sampled. Loops drive it, middleware looks into it."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cowork_gym.core.episode import Ending, Turn
+from cowork_gym.core.errors import Blame, Fault, UserError, told
+from cowork_gym.core.messages import Message
+from cowork_gym.core.trajectory import ROOT, Generation, Prefix, Purpose, Rewrite, RewriteKind, Run, Segment, Tokens
+from cowork_gym.envs.session import Session
+from cowork_gym.envs.turns import spoken
+from cowork_gym.harness.engines.engine import ContextFull
+from cowork_gym.harness.policies.policy import Action, Draw, Policy
+from cowork_gym.harness.view import Block, Rewritten, View
+
+if TYPE_CHECKING:
+    from cowork_gym.harness.middleware.middleware import Middleware
+
+__all__ = ["Asker", "LiveRun", "Spent", "Watch", "blamed", "estimate"]
+
+Watch: TypeAlias = Callable[[Turn], None]
+"""Is shown each turn as it happens."""
+_LOG = logging.getLogger(__name__)
+_CHARACTERS = 4
+"""That a token has on average, for views whose tokens nobody counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asked for a child run."""
+
+    run: int
+    generation: int
+    call: str
+    """The dispatch id."""
+    handoff: str
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a run has used so far."""
+
+    turns: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class LiveRun:
+    """One policy loop with a history of its own, on a session that it may share with other runs.
+
+    Args:
+        session: The episode.
+        policy: Who plays it. It was reset.
+        view: What is visible at the beginning.
+        tools: The schemas of the tools that are offered.
+        middleware: In order.
+        crew: All runs of the episode, to which this one adds itself.
+        asker: For a child: who asked for it.
+        known: Token ids of the view, where the policy goes on from a recorded prefix.
+        watch: Is shown each turn as it happens.
+        seed: The one that the policy was reset with.
+        audit: Why none of its tokens may be trained; empty when they may.
+    """
+
+    def __init__(
+        self, session: Session, policy: Policy, view: View, tools: Sequence[Mapping[str, Any]], middleware: "Sequence[Middleware]" = (), *,
+        crew: "list[LiveRun] | None" = None, asker: Asker | None = None, known: tuple[int, ...] = (), watch: Watch | None = None,
+        seed: int = 0, audit: str = "",
+    ) -> None:
+        self.session, self.policy, self.view, self.tools, self.middleware = session, policy, view, [*tools], tuple(middleware)
+        self.crew = [] if crew is None else crew
+        self.number, self.asker, self.watch, self.seed = len(self.crew), asker, watch, seed
+        self.crew.append(self)
+        session.offered[self.number] = frozenset(one["function"]["name"] for one in tools)
+        self.spent = Spent()
+        self.full = False
+        """Whether the last prompt did not fit into the model's context."""
+        self.size = len(known) + estimate(view.messages[len(view.answered) :] if known else view.messages)
+        """Tokens of the view, as the policy counts them and estimated where it does not."""
+        self.ending: str = ""
+        """Of a child: why it ended."""
+        self.result: str | None = None
+        self._known = known
+        self._segments: list[Segment] = []
+        self._rewrite: Rewrite | None = None
+        self._generations: list[Generation] = []
+        self._barred = self._audit = audit
+        self._count = 0
+        self._seen: tuple[Message, ...] = ()
+        self._characters = 0  # of what was seen, counted as it grows
+
+    @property
+    def open(self) -> bool:
+        """Whether it goes on."""
+        return self.session.progress.ending is None and not self.ending
+
+    @property
+    def last(self) -> int:
+        """The number of the last generation."""
+        return self._count - 1
+
+    def turn(self) -> bool:
+        """Take one turn: let the middleware rewrite the view, ask for an action, take it.
+
+        Returns:
+            Whether the run goes on.
+        """
+        while self.open and self._prepare():
+            try:
+                action = self.ask()
+            except ContextFull:
+                self.full = True
+                continue
+            self.step(action)
+            return self.open
+        return False
+
+    def _prepare(self) -> bool:
+        """See whether the run has to end, then let one component rewrite the view."""
+        for one in self.middleware:
+            if (ending := one.stop(self)) is not None:
+                self.end(ending)
+                return False
+        for one in self.middleware:
+            if (rewritten := one.rewrite(self)) is not None and not (self.full and estimate(rewritten.view.messages) >= estimate(self.view.messages)):
+                self._become(rewritten, one.name)
+                return True
+        if self.full:
+            self.end(Ending.CONTEXT)
+        return not self.full
+
+    def ask(self, purpose: Purpose = Purpose.ACT, *extra: Message) -> Action:
+        """Let the policy answer what is visible, and `extra` behind it. The answer is recorded as kept until `discard` says otherwise.
+
+        Raises:
+            ContextFull: The prompt does not fit. Nothing was sampled.
+            Fault: The policy failed, or the harness around it.
+        """
+        history = (*self.view.messages, *extra)
+
+        def answer() -> Action:
+            return self.policy.act(history) if purpose is Purpose.ACT else self.policy.write(history)
+
+        for one in reversed(self.middleware):
+            answer = _around(one, self, purpose, answer)
+        with blamed(self.policy.name):
+            action = answer()
+        self._record(purpose, history, action)
+        self.note("generation", generation=self._generations[-1])
+        return action
+
+    def write(self, purpose: Purpose, *extra: Message) -> Action | None:
+        """Let the policy write a text that the last of `extra` asks for; None where the prompt does not fit.
+
+        Raises:
+            Fault: The policy failed, or the harness around it.
+        """
+        try:
+            return self.ask(purpose, *extra)
+        except ContextFull:
+            return None
+
+    def discard(self, reason: str) -> None:
+        """Let the last generation be one that the history did not go on from."""
+        one = self._generations[-1]
+        tokens = one.tokens and replace(one.tokens, mask=(False,) * len(one.tokens.ids))
+        self._generations[-1] = replace(one, kept=False, reason=reason, tokens=tokens)
+        kept = [each for each in self._generations if each.kept]
+        self._seen = tuple(message for each in kept for message in (*each.given, each.said))
+        self._characters = _characters(self._seen)
+
+    def keep(self, *extra: Message, then: Message) -> None:
+        """Make a text that was just written a part of the view, between what asked for it and what leads on: a prompt never ends with an answer."""
+        self.view = replace(self.view, blocks=(*self.view.blocks, Block((*extra, self._generations[-1].said, then))))
+
+    def step(self, action: Action) -> Turn:
+        """Take the action that was just sampled, and show what came back."""
+        try:
+            self.session.take(action, self.number)
+        finally:  # an interrupted turn is in the record as well
+            turn = self.session.progress.turns[-1]
+            self._generations[-1] = _taken(self._generations[-1], turn)
+            self._seen = (*self._seen[:-1], turn.said)
+            if turn.action is None:
+                self._characters = _characters(self._seen)
+        self.spent.turns += 1
+        self.spent.calls += len(turn.dispatches)
+        shown = turn.observation
+        for one in self.middleware:
+            shown = one.show(self, turn, shown)
+        answered = turn.action is not None and not turn.action.tool_calls
+        if self.number != ROOT and answered:
+            self.ending, self.result = Ending.FINAL, turn.said.content or ""
+        self.view = View(self.view.head, (*self.view.blocks, Block((turn.said, *shown), turn.index, pinned=answered and bool(shown))))
+        self.size += estimate(shown)
+        self.note("turn", turn=turn)
+        if self.watch is not None:
+            self.watch(turn)
+        return turn
+
+    def end(self, ending: Ending) -> None:
+        """End it here: the root run ends the episode, a child only itself."""
+        if self.number == ROOT:
+            self.session.stop(ending)
+        else:
+            self.ending = self.ending or ending
+
+    def finish(self) -> None:
+        """See that an ended child says why it ended."""
+        self.ending = self.ending or self.session.progress.ending or Ending.STOPPED
+
+    def note(self, event: str, **what: Any) -> None:
+        """Tell all middleware of something that happened."""
+        for one in self.middleware:
+            one.note(self, event, **what)
+
+    def record(self) -> Run:
+        """The run as it stands."""
+        if self._generations and _unfinished(self._generations[-1]):
+            self.discard("interrupted before it was taken")
+        segments = (*self._segments, *([self._segment()] if self._generations else []))
+        names, who = tuple(one["function"]["name"] for one in self.tools), self.asker
+        if who is None:
+            return Run(self.number, segments, names)
+        return Run(self.number, segments, names, who.run, who.generation, who.call, who.handoff, self.result, self.ending)
+
+    def _segment(self) -> Segment:
+        return Segment(tuple(self._generations), self._rewrite, self._audit)
+
+    def _become(self, rewritten: Rewritten, by: str) -> None:
+        """Take over a rewritten view. One that only adds to what was visible is no rewrite."""
+        before, after = self.view.messages, rewritten.view.messages
+        self.view, self.size = rewritten.view, estimate(after)
+        if self._generations:
+            if not self._seen or after[: len(self._seen)] != self._seen:
+                self._close(Rewrite(rewritten.kind, by, Prefix.of(self._seen), Prefix.of(after), rewritten.summary))
+                self.policy.restart()
+        elif self._rewrite is not None:  # nothing was sampled since the last rewrite: the two are one
+            self._rewrite = replace(
+                self._rewrite, kind=rewritten.kind, by=f"{self._rewrite.by}, {by}", after=Prefix.of(after), summary=rewritten.summary,
+            )
+        self.note("rewrite", kind=rewritten.kind, by=by, before=before, after=after)
+
+    def _close(self, rewrite: Rewrite) -> None:
+        """Close the segment and open the next."""
+        self._segments.append(self._segment())
+        self._generations, self._rewrite, self._audit, self._seen, self._known = [], rewrite, self._barred, (), ()
+        self._characters = 0
+
+    def _record(self, purpose: Purpose, history: tuple[Message, ...], action: Action) -> None:
+        """Put the answer into the record: into this segment, if the prompt goes on where it stood."""
+        draw, usage, seen = self.policy.draw, self.policy.usage, self._seen
+        if seen and history[: len(seen)] != seen:
+            self._cut(RewriteKind.UNEXPLAINED, "what is visible changed and nobody declared it", history)
+        elif seen and draw.tokens is not None and draw.fresh:
+            self._cut(RewriteKind.TEMPLATE, draw.flaw or "the prompt was rendered anew, though what is visible only grew", history)
+        self._audit = self._audit or draw.flaw
+        said, given = spoken(action), history[len(self._seen) :]
+        tokens = self._whole(draw)
+        self._generations.append(Generation(self._count, purpose, given, said, None, draw.finish, draw.version, tokens=tokens))
+        self._count += 1
+        self._seen = (*history, said)
+        self._characters += _characters((*given, said))
+        self.spent.prompt_tokens += usage.prompt_tokens
+        self.spent.completion_tokens += usage.completion_tokens
+        self.session.spend(usage.completion_tokens)
+        self.size = usage.prompt_tokens + usage.completion_tokens or self._characters // _CHARACTERS
+        self.full = False
+
+    def _whole(self, draw: Draw) -> Tokens | None:
+        """The tokens of a generation; the first of a branch has the recorded prefix before what was added to it."""
+        if draw.tokens is None or draw.fresh or self._seen:
+            return draw.tokens
+        if not self._known:
+            self._audit = self._audit or "the beginning of the prompt is not known"
+        return replace(draw.tokens, context=(*self._known, *draw.tokens.context))
+
+    def _cut(self, kind: RewriteKind, why: str, history: tuple[Message, ...]) -> None:
+        """Begin a segment that no trainer may use."""
+        self._close(Rewrite(kind, "recorder", Prefix.of(self._seen), Prefix.of(history)))
+        self._audit = self._barred or why
+
+
+def _around(one: "Middleware", run: LiveRun, purpose: Purpose, ask: Any) -> Any:
+    return lambda: one.ask(run, purpose, ask)
+
+
+def _unfinished(one: Generation) -> bool:
+    return one.kept and one.purpose is Purpose.ACT and one.turn is None
+
+
+def _taken(one: Generation, turn: Turn) -> Generation:
+    """A generation that led to a turn: as `replace` would make it, in a third of the time."""
+    return Generation(one.index, one.purpose, one.given, turn.said, turn.index, one.finish, one.version, one.kept, one.reason, one.tokens)
+
+
+def estimate(messages: Sequence[Message]) -> int:
+    """About how many tokens messages have, where nobody counts them."""
+    return _characters(messages) // _CHARACTERS
+
+
+def _characters(messages: Sequence[Message]) -> int:
+    count = 0
+    for one in messages:
+        count += len(one.content or "")
+        for call in one.tool_calls:
+            count += len(call.name) + len(str(call.arguments))
+    return count
+
+
+class blamed:
+    """Whatever a policy raises, or a part of the harness, as a fault with the harness's blame."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, Fault | UserError | ContextFull):
+            _LOG.error("%s failed", self._name, exc_info=error)
+            raise Fault(Blame.HARNESS, self._name, told(error)[:300]) from error
