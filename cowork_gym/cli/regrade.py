@@ -75,7 +75,7 @@ def _reward(grade: "Grade | None") -> float | None:
 
 def _show(file: Path, one: "Regraded") -> None:
     before, after = _reward(one.before), one.after.reward
-    told = f"{_number(after)}, as before" if not one.appended else f"{_number(before)} -> {_number(after)}"
+    told = f"{_number(before)} -> {_number(after)}" if one.appended else f"{_number(before)}, as before"
     fault = f" ({one.after.fault.message})" if one.after.fault else ""
     print(f"{file}: {told}{fault}")
 

@@ -23,7 +23,7 @@ class Regraded(NamedTuple):
     """The last grade that the file had."""
     after: Grade
     appended: bool
-    """Whether it was written: a grade that is equal to the last one is not."""
+    """Whether it was written. A grade that is equal to the last one is not, nor is a fault where there is a good grade."""
 
 
 def regrade(path: str | Path, *, task: str | Path | Task | None = None, reward: str | None = None, judge: Judge | None = None) -> Regraded:
@@ -48,7 +48,8 @@ def regrade(path: str | Path, *, task: str | Path | Task | None = None, reward: 
         raise UserError(f"{path}: the episode is of {episode.task}, not of {found.id}")
     form = instance(found, episode.seed)
     grade = grade_episode(form, blueprint_of(form, REGISTRY.services()), episode, reward, judge, newer=True)
-    if grade == episode.grade:
+    lost = grade.fault is not None and episode.grade is not None and episode.grade.fault is None
+    if lost or grade == episode.grade:
         return Regraded(episode.grade, grade, False)
     append_grade(path, grade)
     return Regraded(episode.grade, grade, True)

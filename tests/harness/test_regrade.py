@@ -60,8 +60,9 @@ def test_another_world_or_request_is_not_graded(file, tmp_path):
     shutil.copytree(FOLDER, package)
     form = package / "task.yaml"
     form.write_text(form.read_text().replace("mock_today: 2026", "mock_today: 2027", 1).replace("request: |", "request: |\n  Please be quick.", 1))
+    before = file.read_bytes()
     done = regrade(file, task=load_package(package, REGISTRY.services()))
-    assert done.after.reward is None
+    assert (done.after.reward, done.appended, file.read_bytes()) == (None, False, before)
     assert "is not what was played" in done.after.fault.message
 
 
