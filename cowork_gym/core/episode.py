@@ -74,7 +74,7 @@ class Turn:
     run: int = ROOT
     """The run that took it."""
     state: str = ""
-    """Fingerprint of the world after it; empty in records of version 0."""
+    """Fingerprint of the world after it; empty where no harness recorded it."""
 
     @property
     def said(self) -> Message:

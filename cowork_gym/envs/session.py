@@ -70,6 +70,8 @@ class Session:
         """Tools that the harness answers, by name. They may take turns of child runs meanwhile."""
         self.offered: dict[int, frozenset[str]] = {}
         """The tools that a run was offered; one that is not in here may use all of the task's."""
+        self.states = False
+        """Whether the state after each turn is recorded."""
         self._caller = open_door(door, world)
         self._dispatchers: dict[int, Dispatcher] = {}
         self._ids: Counter[str] = Counter()
@@ -98,20 +100,21 @@ class Session:
     def take(self, action: object, run: int = ROOT) -> Turn:
         """Run one action and move the progress on. What a child run says without calling a tool goes to nobody here."""
         dispatcher, tokens, fault = self._dispatcher(run), self.progress.tokens - self.progress.attributed, None
-        self.progress = replace(self.progress, attributed=self.progress.tokens)
+        if tokens:
+            self.progress = replace(self.progress, attributed=self.progress.tokens)
         dispatcher.begin()
         try:
             message = read_action(action).with_ids(self.progress.calls + 1, dispatcher.taken)
         except ToolError as error:
-            turn = Turn(0, None, (refusal(error),), invalid=str(error), raw=as_text(action), tokens=tokens, run=run)
+            turn = Turn(len(self.progress.turns), None, (refusal(error),), invalid=str(error), raw=as_text(action), tokens=tokens, run=run)
         else:
             try:
                 fault = self._dispatch(message, dispatcher, run)
             except BaseException:  # an interrupt: what was executed until then belongs to the record
-                self._append(Turn(0, recordable(message), (), tuple(dispatcher.done), tokens=tokens, run=run))
+                self._append(Turn(len(self.progress.turns), recordable(message), (), tuple(dispatcher.done), tokens=tokens, run=run))
                 raise
             results = [Message("tool", one.result, (), call.id, call.name) for call, one in zip(message.tool_calls, dispatcher.done, strict=False)]
-            turn = Turn(0, recordable(message), tuple(results), tuple(dispatcher.done), tokens=tokens, run=run)
+            turn = Turn(len(self.progress.turns), recordable(message), tuple(results), tuple(dispatcher.done), tokens=tokens, run=run)
         fault = self._append(turn) or fault
         if fault is not None:
             self.progress = replace(self.progress, ending=Ending.FAULT, fault=fault.record)
@@ -129,12 +132,15 @@ class Session:
             state, fault = self._fingerprint(turn), None
         except Exception as error:  # a handler stored what cannot be read
             state, fault = "", Fault(Blame.ENVIRONMENT, "state", told(error))
-        turn = replace(turn, index=len(self.progress.turns), state=state)
+        if state or turn.index != len(self.progress.turns):
+            turn = replace(turn, index=len(self.progress.turns), state=state)
         self.progress = self.progress.after(turn, self.task.budgets, self.seconds)
         return fault
 
     def _fingerprint(self, turn: Turn | None = None) -> str:
         """That of the world, computed when something was called since the last time, unless it was `turn` alone, which could change nothing."""
+        if not self.states:
+            return ""
         (known, state), length = self._state, len(self.world.ledger)
         if known != length:
             read = known >= 0 and turn is not None and self._looked(turn, known) == length - known

@@ -1,5 +1,6 @@
 """The play: one policy in one environment under one harness, from the request to the sealed episode."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,6 +18,8 @@ from cowork_gym.harness.run import LiveRun, Spent, Watch, blamed
 from cowork_gym.harness.view import View
 
 __all__ = ["Prefixed", "Watch", "play"]
+
+_LOG = logging.getLogger(__name__)
 
 _Schemas: TypeAlias = Sequence[Mapping[str, Any]]
 """Of the task's tools."""
@@ -70,9 +73,17 @@ def play(
     finally:  # an episode that was interrupted is sealed with what there is
         session.lineage = Lineage(card, harness.composition, tuple([one.record() for one in crew]), prefix.origin if prefix else None)
     episode = session.conclude()
-    for one in crew[:1]:
-        one.note("end", episode=episode)
+    _tell_end(crew, episode)
     return episode
+
+
+def _tell_end(crew: list[LiveRun], episode: Episode) -> None:
+    """Tell the root's middleware that the episode is over. It is sealed and graded: what fails now changes nothing."""
+    for one in crew[:1]:
+        try:
+            one.note("end", episode=episode)
+        except Exception:
+            _LOG.exception("middleware failed after the end")
 
 
 def _begin(
@@ -85,6 +96,7 @@ def _begin(
         env.restore(start)
     env.agent = policy.name
     harness.check(policy, schemas)
+    env.session.states = True
     env.session.inner = {tool.name: _inner(tool, crew) for tool in harness.tools}
     return env.session
 

@@ -125,7 +125,7 @@ class Replay:
         user, session.user = session.user, _Recalled(self.episode, self._own)
         permitted = self.env.blueprint.tools.keys()
         names = {one.tool for one in self._answers.values()} | {name for run in runs for name in run.tools if name not in permitted}
-        session.inner = dict.fromkeys(names, self._answer)
+        session.states, session.inner = any(turn.state for turn in self.episode.turns), dict.fromkeys(names, self._answer)
         session.offered = {run.id: frozenset(run.tools) for run in runs}
         try:
             yield
@@ -164,7 +164,8 @@ class Replay:
             session.take(Message("assistant", None, calls), turn.run)
             session.progress = _with_last(session.progress, replace(session.progress.turns[-1], action=turn.action, observation=()))
         else:
-            session.progress = session.progress.after(replace(turn, state=session.world.fingerprint()), session.task.budgets, session.seconds)
+            state = session.world.fingerprint() if session.states else ""
+            session.progress = session.progress.after(replace(turn, state=state), session.task.budgets, session.seconds)
 
     def _answer(self, run: int, call: ToolCall, dispatch: str) -> str:
         """What a tool of the harness had answered, after the turns of the child that it had started."""

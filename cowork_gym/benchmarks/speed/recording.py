@@ -15,15 +15,13 @@ from cowork_gym.benchmarks.speed.desk import ANSWER, SCRIPT
 from cowork_gym.benchmarks.speed.items import RECORDING, TOKENS
 from cowork_gym.benchmarks.speed.measure import Sample, measure
 from cowork_gym.core.columns import need_arrow
-from cowork_gym.core.episode import Episode, Turn
+from cowork_gym.core.episode import Episode
 from cowork_gym.core.errors import MissingExtra
 from cowork_gym.core.messages import Message, ToolCall, final
 from cowork_gym.core.record import write_episode
 from cowork_gym.core.task import Task
 from cowork_gym.core.trajectory import Tokens
 from cowork_gym.envs.env import CoworkEnv
-from cowork_gym.envs.session import Session
-from cowork_gym.envs.world import World
 from cowork_gym.harness.loop import play
 from cowork_gym.harness.policies.policy import Draw, Usage
 from cowork_gym.harness.policies.scripted import ScriptedPolicy
@@ -87,7 +85,7 @@ class Unrecorded:
     name = "unrecorded"
 
     def __init__(self, task: Task, folder: Path) -> None:
-        self._env, self._folder = _Stateless(task), folder
+        self._env, self._folder = CoworkEnv(task), folder
         self._scripted, self._tokens = ScriptedPolicy("script", _LINES), _ScriptedTokens("script", _LINES)
 
     def scripted(self) -> Episode:
@@ -131,18 +129,6 @@ class _ScriptedTokens(ScriptedPolicy):
         self.usage = Usage(_CONTEXT + self._turn * (_CONTEXT + _SAMPLED), _SAMPLED)
         self._turn += 1
         return super().act(history)
-
-
-class _Stateless(CoworkEnv):
-    """The environment without the state after each turn."""
-
-    def _begin(self, task: Task, world: World, agent: str) -> Session:
-        return _StatelessSession(task, self.blueprint, world, door=self._door_kind, user=self._user, grading=self.grading, agent=agent)
-
-
-class _StatelessSession(Session):
-    def _fingerprint(self, turn: Turn | None = None) -> str:
-        return ""
 
 
 def _drawn(chance: random.Random) -> Tokens:

@@ -58,7 +58,8 @@ def _rest(env: CoworkEnv, said: Sequence[Message]) -> Episode:
 def _parts(episode: Episode) -> Mapping[str, Any]:
     """What must be equal, by what a person calls it; the record of the world as a whole only tells what the others do not."""
     grade = episode.grade and replace(episode.grade, seal="")
-    world = replace(episode, policy=None, composition=None, runs=())
+    turns = tuple([replace(turn, state="") for turn in episode.turns])
+    world = replace(episode, policy=None, composition=None, runs=(), turns=turns)
     return {"ledger": episode.ledger.hash, "final state": episode.end, "grade": grade, "record": seal(world)}
 
 
