@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -64,3 +65,11 @@ def test_a_grade_that_does_not_come_in_time_is_a_fault():
         grade = _played("M1003", Grading(grader=slow), 0).grade
     assert grade.reward is None
     assert "no grade within" in grade.fault.message
+
+
+def test_a_grade_of_another_record_is_a_fault(monkeypatch):
+    good = _played("M1003", Grading(), 0).grade
+    worker = GradingWorker()
+    monkeypatch.setattr(worker, "_submit", lambda request: replace(good, seal="0" * 64))
+    grade = _played("M1003", Grading(grader=worker), 0).grade
+    assert (grade.reward, grade.fault.blame) == (None, Blame.GRADER)

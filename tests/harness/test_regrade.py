@@ -1,12 +1,14 @@
 """Grading again: the evidence stays byte for byte, and a grade stands behind the others only when it is another one."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
-from cowork_gym.core.errors import PackageError, UserError
+from cowork_gym.core.errors import Blame, PackageError, UserError
 from cowork_gym.core.record import read_episode, write_episode
 from cowork_gym.envs.env import CoworkEnv
+from cowork_gym.envs.evidence import grade_episode
 from cowork_gym.envs.packages import load_task as load_package
 from cowork_gym.envs.registration import CATALOG, REGISTRY, load_task
 from cowork_gym.harness import play
@@ -74,3 +76,20 @@ def test_what_is_no_episode_or_of_another_task_is_told(file, tmp_path):
         regrade(file)
     with pytest.raises(PackageError, match="not an episode file"):
         regrade(tmp_path / "none.jsonl")
+
+
+def test_of_another_world_the_world_is_named(file):
+    articles = [{**one, "title": f"{one['title']}!"} for one in TASK.world["kb"]["articles"]]
+    other = replace(TASK, world={**TASK.world, "kb": {**TASK.world["kb"], "articles": articles}})
+    done = regrade(file, task=other)
+    assert (done.after.reward, done.appended) == (None, False)
+    assert done.after.fault.message.startswith("the world of ")
+
+
+def test_runs_that_contradict_the_turns_are_the_harness_s_fault(file):
+    episode, blueprint = read_episode(file), REGISTRY.load("M1003")[1]
+    (run,) = episode.runs
+    (segment,) = run.segments
+    broken = replace(episode, runs=(replace(run, segments=(replace(segment, generations=segment.generations[:-1]),)),))
+    grade = grade_episode(TASK, blueprint, broken)
+    assert (grade.reward, grade.fault.blame, grade.fault.where) == (None, Blame.HARNESS, "runs")

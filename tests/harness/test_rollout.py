@@ -2,18 +2,19 @@
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cowork_gym.core.errors import Blame, Fault, UserError
 from cowork_gym.core.messages import final
-from cowork_gym.core.record import read_episode
+from cowork_gym.core.record import read_episode, seal, write_episode
 from cowork_gym.envs.registration import load_task
 from cowork_gym.harness.agents import make_agent
 from cowork_gym.harness.policies.policy import Policy
 from cowork_gym.harness.policies.scripted import ScriptedPolicy
-from cowork_gym.harness.rollout import Plan, Settings, rollout
+from cowork_gym.harness.rollout import Plan, RunFolder, Settings, rollout
 
 TASKS = [load_task(id) for id in ("M1003", "M1100", "M133")]
 
@@ -152,3 +153,16 @@ def test_a_file_that_cannot_be_written_to_is_told(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match="no directory to write to"):
         rollout(TASKS[:1], _reference, out=Path(tmp_path, "file"))
+
+
+def test_an_episode_of_another_release_or_without_a_reward_is_not_taken_for_good(tmp_path):
+    plan = Plan.of(TASKS[:1], seeds=(0,), n=1, agent="reference")
+    (slot,) = plan.slots
+    (episode,) = rollout(TASKS[:1], _reference).episodes
+    folder = RunFolder(tmp_path, plan, resume=False)
+    older = replace(episode, release_id="M1003_ticket_kb_resolution@0:0123456789abcdef")
+    for one in (older.with_grade(replace(episode.grade, seal=seal(older))), replace(episode, grade=None)):
+        write_episode(one, tmp_path / "episodes", stem=slot.name)
+        assert folder.sealed(slot) is None
+    write_episode(episode, tmp_path / "episodes", stem=slot.name)
+    assert folder.sealed(slot) == episode
