@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cowork_gym.cli.apart import apart
+from cowork_gym.cli.complaint import complain
 from cowork_gym.cli.document import print_document
-from cowork_gym.core.errors import UserError
+from cowork_gym.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from cowork_gym.core.grade import Grade
@@ -31,22 +32,26 @@ def regrade(
 ) -> None:
     """Grade sealed episodes again, and append the grades. What is sealed is not touched.
 
-    Exit code 1 says that one of them has no grade, by a fault.
+    Exit code 1 says that one of them has no grade, by a fault, or is no episode that could be graded.
     """
     from cowork_gym.graders.scoring import REWARD_SPECS
     from cowork_gym.harness import regrade as regrading
     from cowork_gym.harness.judges import make_judge
 
     if spec is not None and spec not in REWARD_SPECS:
-        from cowork_gym.core.errors import nearest
-
         raise UserError(f"unknown reward {spec!r}, {nearest(spec, REWARD_SPECS)}")
     files = _files(paths)
     done: list[tuple[Path, Regraded]] = []
     with apart(as_json):
         asked = None if judge is None else make_judge(judge)
         for file in files:
-            done.append((file, regrading.regrade(file, task=task, reward=spec, judge=asked)))
+            try:
+                done.append((file, regrading.regrade(file, task=task, reward=spec, judge=asked)))
+            except UserError as error:
+                if len(files) == 1:
+                    raise
+                complain(f"{file}: {str(error).removeprefix(f'{file}: ')}")  # the others are graded all the same
+                continue
             if not as_json:
                 _show(*done[-1])
     if as_json:
@@ -55,7 +60,7 @@ def regrade(
              "fault": None if one.after.fault is None else one.after.fault.message} for file, one in done
         ]
         print_document({"regraded": len(rows), "appended": sum(one.appended for _, one in done), "episodes": rows})
-    if any(one.after.reward is None for _, one in done):
+    if len(done) < len(files) or any(one.after.reward is None for _, one in done):
         raise typer.Exit(1)
 
 
