@@ -1,6 +1,8 @@
 """The verb `branch`: a recorded episode is played on from one of its turns, in several ways."""
 
+import re
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +15,10 @@ from cowork_gym.core.errors import UserError
 from cowork_gym.core.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cowork_gym.core.episode import Episode
+    from cowork_gym.harness.mismatch import Mismatch
 
 __all__ = ["add_to", "branch"]
 
@@ -28,7 +33,7 @@ def branch(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An episode file.")],
     turn: Annotated[int, typer.Option("--turn", metavar="N", min=0, help="How many turns are taken over; the next one is sampled anew.")],
     agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who plays on; `cowork run --help` lists them.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the sealed episodes are written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the sealed episodes are written, each as TASK-sSEED-bTURN-K.")],
     n: Annotated[int, typer.Option("--n", metavar="K", min=1, help="How many continuations.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The agent's seed in the first continuation; the others count on from it.")] = 0,
     harness: Annotated[str | None, typer.Option("--harness", metavar="SPEC", help="What stands around the agent, where it is not plain.")] = None,
@@ -36,6 +41,8 @@ def branch(
     judge: Annotated[str | None, typer.Option("--judge", metavar="JUDGE", help="Who judges by rubrics: openai:MODEL@BASE_URL.")] = None,
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Who answers questions: rules, or openai:MODEL@BASE_URL.")] = "rules",
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
+    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Of local:, sglang: and vllm: agents.")] = 1.0,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The most that one answer of theirs may have.")] = 512,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Play an episode on from one of its turns: from the same state, and with what the agent saw then.
@@ -45,25 +52,32 @@ def branch(
     from cowork_gym.core.record import read_episode
     from cowork_gym.harness import make_agent
     from cowork_gym.harness.branch import branch as play_on
+    from cowork_gym.harness.engines import Sampling
     from cowork_gym.harness.judges import make_judge
-    from cowork_gym.harness.mismatch import Mismatch
     from cowork_gym.harness.spec import make_harness
     from cowork_gym.harness.users import make_user
 
     episode = read_episode(file)
     _make(out)
     around, asked = None if harness is None else make_harness(harness), None if judge is None else make_judge(judge)
-    make = partial(make_agent, agent, tool_format=tool_format)
+    make = partial(make_agent, agent, tool_format=tool_format, sampling=Sampling(max_tokens, temperature))
+    play = partial(
+        play_on, episode, turn, n, make, seeds=range(seed, seed + n), task=task, harness=around, user=partial(make_user, user), judge=asked,
+    )
     with apart(as_json):
-        try:
-            played: list[Episode] | Mismatch = play_on(
-                episode, turn, n, make, seeds=range(seed, seed + n), task=task, harness=around, user=partial(make_user, user), judge=asked,
-            )
-        except Mismatch as error:
-            played = error
-    if isinstance(played, Mismatch):
+        played = _tried(play)
+    if not isinstance(played, list):
         give_up(played, as_json)
-    _tell(episode, played, turn, [_row(one, seed + at, out) for at, one in enumerate(played)], as_json)
+    _tell(episode, played, turn, [_row(one, turn, seed + at, out) for at, one in enumerate(played)], as_json)
+
+
+def _tried(play: "Callable[[], list[Episode]]") -> "list[Episode] | Mismatch":
+    from cowork_gym.harness.mismatch import Mismatch
+
+    try:
+        return play()
+    except Mismatch as error:
+        return error
 
 
 def _tell(episode: "Episode", played: "list[Episode]", turn: int, rows: list[dict[str, Any]], as_json: bool) -> None:
@@ -82,11 +96,22 @@ def _make(folder: Path) -> None:
         raise UserError(f"{folder}: no folder to write to: {error.strerror}") from None
 
 
-def _row(episode: "Episode", seed: int, out: Path) -> dict[str, Any]:
+def _row(episode: "Episode", turn: int, seed: int, out: Path) -> dict[str, Any]:
+    """A continuation as it is told of, once it is written."""
     from cowork_gym.core.record import write_episode
 
+    try:
+        file = write_episode(episode, out, stem=_stem(episode, turn, out))
+    except OSError as error:
+        raise UserError(f"{out}: the episode cannot be written: {error.strerror}") from None
     reward = episode.grade.reward if episode.grade else None
-    return {"seed": seed, "ending": episode.ending, "turns": len(episode.turns), "reward": reward, "episode": str(write_episode(episode, out))}
+    return {"seed": seed, "ending": episode.ending, "turns": len(episode.turns), "reward": reward, "episode": str(file)}
+
+
+def _stem(episode: "Episode", turn: int, out: Path) -> str:
+    """The first name in a folder that is free: continuations may be equal to the last byte, and each is a file of its own."""
+    start = f"{re.sub('[^A-Za-z0-9_-]', '_', episode.task)[:100]}-s{episode.seed}-b{turn}"
+    return next(stem for stem in (f"{start}-{at}" for at in count()) if not (out / f"{stem}.jsonl").exists())
 
 
 def _show(rows: list[dict[str, Any]], turn: int) -> None:

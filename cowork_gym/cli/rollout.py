@@ -1,6 +1,7 @@
 """The verb `rollout`: an agent plays many episodes at once, into a directory that can be gone on with."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from cowork_gym.core.wording import counted
 
 if TYPE_CHECKING:
     from cowork_gym.core.task import Task
+    from cowork_gym.harness import Policy
     from cowork_gym.harness.rollout import Plan, Played, Rollout, Settings
 
 __all__ = ["add_to", "rollout"]
@@ -51,16 +53,18 @@ def rollout(
 
     Exit code 1 says that an episode is quarantined, 130 that Ctrl-C stopped it; --resume goes on in both cases.
     """
-    from cowork_gym.harness import make_agent
     from cowork_gym.harness import rollout as rollouts
-    from cowork_gym.harness.engines import Sampling
 
-    loaded = _load(tasks or (), suite)
-    make = partial(make_agent, agent, tool_format=tool_format, sampling=Sampling(max_tokens, temperature))
-    plan = rollouts.Plan.of(loaded, seeds=range(seed, seed + seeds), n=n, agent=agent, harness=harness, reward=spec)
-    with apart(as_json), _settings(concurrency, harness, spec, judge, user, official) as settings, _progress(plan) as tell:
-        make(loaded[0])  # what is wrong with the agent is told before anything is begun
-        result = rollouts.rollout(loaded, make, plan=plan, settings=settings, out=out, resume=resume, tell=tell)
+    loaded, make = _load(tasks or (), suite), _maker(agent, tool_format, max_tokens, temperature)
+    others = {"format": tool_format, "temperature": temperature, "max_tokens": max_tokens, "user": user, "judge": judge, "official": official}
+    with apart(as_json), _settings(concurrency, harness, spec, judge, user, official) as settings:
+        player = make(loaded[0]).name  # what is wrong with the agent is told before anything is begun
+        plan = rollouts.Plan.of(
+            loaded, seeds=range(seed, seed + seeds), n=n, agent=agent, harness=harness, reward=spec, player=player,
+            settings={**others, "agent_sha256": _content(agent)},
+        )
+        with _progress(plan) as tell:
+            result = rollouts.rollout(loaded, make, plan=plan, settings=settings, out=out, resume=resume, tell=tell)
     _tell(result, out, as_json)
     if result.sealed < result.planned:
         raise typer.Exit(1)
@@ -74,6 +78,22 @@ def _load(names: Sequence[str], suite: str | None) -> "list[Task]":
         raise UserError("name a task, a package's folder, or a --suite")
     listed = list(load_suite(suite).load().values()) if suite else []
     return [*(load_task(one) for one in names), *listed]
+
+
+def _maker(agent: str, tool_format: Literal["native", "prompted"], max_tokens: int, temperature: float) -> "Callable[[Task], Policy]":
+    from cowork_gym.harness import make_agent
+    from cowork_gym.harness.engines import Sampling
+
+    return partial(make_agent, agent, tool_format=tool_format, sampling=Sampling(max_tokens, temperature))
+
+
+def _content(agent: str) -> str | None:
+    """The sha256 of an agent's script; None for an agent that has none."""
+    kind, _, file = agent.partition(":")
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest() if kind == "script" else None
+    except OSError:  # the agent itself says so, in better words
+        return None
 
 
 @contextmanager

@@ -4,22 +4,22 @@ The digest is over the values, not over the file: nobody needs Arrow to seal an 
 """
 
 import hashlib
-import math
 import struct
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from cowork_gym.core.errors import MissingExtra, PackageError
 from cowork_gym.core.files import write_whole
 from cowork_gym.core.trajectory import Run, Tokens
 
-__all__ = ["SUFFIX", "TokenRow", "content_digest", "need_arrow", "read_columns", "token_flaw", "token_rows", "write_columns"]
+__all__ = ["SUFFIX", "TokenRow", "content_digest", "need_arrow", "read_columns", "token_rows", "write_columns"]
 
 SUFFIX = ".arrow"
 """Of the file beside the record, in place of the record's own."""
-
-_LARGEST = 2**31 - 1
 
 
 class TokenRow(NamedTuple):
@@ -39,35 +39,18 @@ def token_rows(runs: Iterable[Run]) -> list[TokenRow]:
     ]
 
 
-def token_flaw(tokens: Tokens) -> str | None:
-    """Why tokens cannot be kept; None when they can."""
-    for ids, what in ((tokens.context, "of its context"), (tokens.ids, "that was sampled")):
-        if ids and not 0 <= min(ids) <= max(ids) <= _LARGEST:
-            return f"an id {what} is no number from 0 to {_LARGEST}"
-    if not all(map(math.isfinite, tokens.logprobs)):
-        return "a log-probability is not finite"
-    return None
-
-
 def content_digest(rows: Iterable[TokenRow]) -> str:
     """sha256 over token data, in hex.
 
     What is hashed, row after row, all of it little-endian: run, segment, generation and the lengths of context and sampled ids as 32-bit numbers,
     then context and sampled ids as 32-bit numbers, log-probabilities as doubles, and the mask as bytes.
-
-    Raises:
-        ValueError: A row cannot be kept.
     """
     content = hashlib.sha256()
     for row in rows:
         tokens = row.tokens
-        if flaw := token_flaw(tokens):
-            raise ValueError(f"run {row.run}, segment {row.segment}, generation {row.generation}: {flaw}")
-        read, drawn = len(tokens.context), len(tokens.ids)
-        content.update(struct.pack(
-            f"<5i{read + drawn}i{drawn}d{drawn}?", row.run, row.segment, row.generation, read, drawn, *tokens.context, *tokens.ids, *tokens.logprobs,
-            *tokens.mask,
-        ))
+        content.update(struct.pack("<5i", row.run, row.segment, row.generation, len(tokens.context), len(tokens.ids)))
+        for values, kind in ((tokens.context, "<i4"), (tokens.ids, "<i4"), (tokens.logprobs, "<f8"), (tokens.mask, "?")):
+            content.update(np.array(values, kind).tobytes())
     return content.hexdigest()
 
 
@@ -93,13 +76,16 @@ def write_columns(path: Path, rows: Sequence[TokenRow]) -> None:
         OSError: The file cannot be written.
     """
     arrow = need_arrow()
-    columns = [
-        [row.run for row in rows], [row.segment for row in rows], [row.generation for row in rows], [row.tokens.context for row in rows],
-        [row.tokens.ids for row in rows], [row.tokens.logprobs for row in rows], [row.tokens.mask for row in rows],
+    numbers = [[row.run for row in rows], [row.segment for row in rows], [row.generation for row in rows]]
+    tokens = [row.tokens for row in rows]
+    lists: list[list[Sequence[Any]]] = [
+        [one.context for one in tokens], [one.ids for one in tokens], [one.logprobs for one in tokens], [one.mask for one in tokens],
     ]
     schema, sink = _schema(arrow), arrow.BufferOutputStream()
+    columns = [arrow.array(one, arrow.int32()) for one in numbers]
+    columns += [_listed(arrow, one, kind.value_type) for one, kind in zip(lists, schema.types[len(numbers) :], strict=True)]
     with arrow.ipc.new_file(sink, schema) as writer:
-        writer.write_batch(arrow.record_batch([arrow.array(one, kind) for one, kind in zip(columns, schema.types, strict=True)], schema=schema))
+        writer.write_batch(arrow.record_batch(columns, schema=schema))
     write_whole(path, sink.getvalue().to_pybytes())
 
 
@@ -122,6 +108,13 @@ def read_columns(path: Path, sha256: str) -> list[TokenRow]:
     return rows
 
 
+def _listed(arrow: Any, values: Sequence[Sequence[Any]], kind: Any) -> Any:
+    """A column of lists, from one flat array: Arrow takes a list of tuples apart item by item."""
+    offsets = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    flat = np.fromiter(chain.from_iterable(values), kind.to_pandas_dtype(), count=int(offsets[-1]))
+    return arrow.ListArray.from_arrays(arrow.array(offsets), arrow.array(flat))
+
+
 def _schema(arrow: Any) -> Any:
     whole = arrow.int32()
     return arrow.schema([
@@ -142,7 +135,14 @@ def _rows(arrow: Any, content: bytes) -> list[TokenRow]:
     if any(one.null_count for one in (*table.columns, *flat)):
         raise ValueError("it has gaps")
     columns = [*(one.to_pylist() for one in numbers), *map(_tuples, lists)]
-    return [TokenRow(run, segment, generation, Tokens(*tokens)) for run, segment, generation, *tokens in zip(*columns, strict=True)]
+    return [_row(*values) for values in zip(*columns, strict=True)]
+
+
+def _row(run: int, segment: int, generation: int, *tokens: Any) -> TokenRow:
+    try:
+        return TokenRow(run, segment, generation, Tokens(*tokens))
+    except ValueError as error:
+        raise ValueError(f"run {run}, segment {segment}, generation {generation}: {error}") from None
 
 
 def _tuples(column: Any) -> list[tuple[Any, ...]]:

@@ -71,10 +71,15 @@ def _harness_form(episode: Episode) -> Event:
     budgets, composition = episode.budgets, episode.composition
     return {
         "budgets": {"turns": budgets.turns, "calls": budgets.calls, "tokens": budgets.tokens, "seconds": exact(budgets.seconds)},
-        "policy": asdict(episode.policy) if episode.policy else None,
+        "policy": _policy_form(episode.policy) if episode.policy else None,
         "composition": {"sha256": composition.sha256, "manifest": composition.manifest} if composition else None,
         "origin": asdict(episode.origin) if episode.origin else None,
     }
+
+
+def _policy_form(policy: PolicyCard) -> Event:
+    """A policy's card; its seed is left out where it is not known."""
+    return {name: value for name, value in asdict(policy).items() if value is not None}
 
 
 def read_events(events: Sequence[Event], tokens: Sequence[TokenRow] = ()) -> Episode:
@@ -119,7 +124,7 @@ def _harness(head: Event) -> dict[str, Any]:
     policy, composition, origin = head["policy"], head["composition"], head["origin"]
     return {
         "budgets": Budgets(**{**budgets, "seconds": _seconds(budgets["seconds"])}),
-        "policy": None if policy is None else PolicyCard(**take(policy, name=str, version=str, tokenizer=str)),
+        "policy": None if policy is None else PolicyCard(**take(policy, ("seed",), name=str, version=str, tokenizer=str, seed=int | None)),
         "composition": None if composition is None else Composition(_manifest(take(composition, sha256=str, manifest=dict)["manifest"])),
         "origin": None if origin is None else Origin(**take(origin, seal=str, turn=int)),
     }

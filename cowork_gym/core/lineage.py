@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from cowork_gym.core.columns import token_flaw
 from cowork_gym.core.episode import Episode, Turn
 from cowork_gym.core.trajectory import ROOT, Generation, Prefix, Purpose, Rewrite, Run, Segment
 
@@ -89,8 +88,6 @@ def _of_tokens(segment: Segment, where: str) -> Iterator[str]:
     known = None
     for one in segment.generations:
         named = f"{where}, generation {one.index}"
-        if one.tokens is not None and (flaw := token_flaw(one.tokens)):
-            yield f"{named}: {flaw}"
         if not one.kept:
             if one.tokens is not None and any(one.tokens.mask):
                 yield f"{named} was discarded, and some of its tokens may be trained"

@@ -5,9 +5,11 @@ history was rewritten; within a segment, the visible history only grows. A gener
 output Y, and D, what was put behind it before the next call, which stands here as the next generation's `given`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
 from cowork_gym.core.canonical import digest
@@ -20,6 +22,7 @@ __all__ = [
 
 ROOT = 0
 """The number of the root run."""
+_LARGEST = 2**31 - 1
 
 
 class Purpose(StrEnum):
@@ -47,7 +50,11 @@ class RewriteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of one generation, as the engine saw and drew them."""
+    """The tokens of one generation, as the engine saw and drew them.
+
+    Raises:
+        ValueError: They cannot be kept, or are not as many as they should be.
+    """
 
     context: tuple[int, ...]
     """What was put before it since the last kept token of its segment; for a segment's first generation, the whole prompt."""
@@ -61,6 +68,14 @@ class Tokens:
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.logprobs) == len(self.mask):
             raise ValueError(f"{len(self.ids)} sampled ids, {len(self.logprobs)} log-probabilities and a mask of {len(self.mask)}")
+        kinds = (self.context, int), (self.ids, int), (self.logprobs, float), (self.mask, bool)
+        if not all(type(values) is tuple and {*map(type, values)} <= {kind} for values, kind in kinds):
+            raise ValueError("token data are tuples of int, int, float and bool, and of nothing else")
+        for ids, what in ((self.context, "of its context"), (self.ids, "that was sampled")):
+            if ids and not 0 <= min(ids) <= max(ids) <= _LARGEST:
+                raise ValueError(f"an id {what} is no number from 0 to {_LARGEST}")
+        if not all(map(math.isfinite, self.logprobs)):
+            raise ValueError("a log-probability is not finite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +208,8 @@ class PolicyCard:
     """Of its weights, when the episode began."""
     tokenizer: str = ""
     """Fingerprint of tokenizer and chat template; empty when tokens are unknown."""
+    seed: int | None = None
+    """The one that the policy was reset with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +222,13 @@ class Origin:
     """How many of its turns were taken over. They are conditioning here, whoever sampled them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Composition:
     """The harness that was used: its manifest, and the manifest's hash."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """The identity of the composition: how a sampler came to choose it, which stands under `sampled`, is no part of it."""
         return digest({name: value for name, value in self.manifest.items() if name != "sampled"})

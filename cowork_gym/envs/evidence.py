@@ -9,6 +9,7 @@ from cowork_gym.core.lineage import contradiction_of_runs
 from cowork_gym.core.record import seal
 from cowork_gym.core.task import Task
 from cowork_gym.envs.blueprint import Blueprint
+from cowork_gym.envs.end_state import contradiction_of_states
 from cowork_gym.graders.evidence import Evidence, Heard
 from cowork_gym.graders.grader import grade, quarantine
 from cowork_gym.graders.judge import Judge
@@ -40,7 +41,7 @@ def evidence_of(episode: Episode, blueprint: Blueprint) -> Evidence:
 
 def _heard(turns: tuple[Turn, ...]) -> tuple[Heard, ...]:
     found, sequence = list[Heard](), 0
-    for turn in turns:
+    for turn in turns if any(turn.heard for turn in turns) else ():
         sequence = max([sequence, *(one.sequence for one in turn.dispatches if one.sequence is not None)])
         found += [Heard(fact, sequence) for fact in turn.heard]
     return tuple(found)
@@ -76,6 +77,8 @@ def grade_episode(
         return quarantine(task, fault, sealed)
     if found := contradiction_of_runs(episode):
         return quarantine(task, FaultRecord(Blame.HARNESS, "runs", found), sealed)
+    if found := contradiction_of_states(episode, blueprint):
+        return quarantine(task, FaultRecord(Blame.ENVIRONMENT, "ledger", found), sealed)
     evidence = evidence_of(episode, blueprint)
     if found := contradiction(evidence):
         return quarantine(task, FaultRecord(Blame.ENVIRONMENT, "ledger", found), sealed)

@@ -22,6 +22,19 @@ class StartRows(Mapping[str, Mapping[str, Mapping[str, Any]]]):
         self._reader = reader
         self._tables = {table.public: table for table in tables}
         self._read: dict[str, Mapping[str, Mapping[str, Any]]] = {}
+        self._hashed: dict[str, Mapping[str, bytes]] = {}
+
+    def table(self, name: str) -> Table:
+        """The table of this public name."""
+        return self._tables[name]
+
+    def digests(self, name: str) -> Mapping[str, bytes]:
+        """The hashes of a table's rows, by key."""
+        if name not in self._hashed:
+            table, database = self._tables[name], self._reader()
+            known, found = database.digests()[table.name].rows, database.connection.execute(f"{table.pick} IS NOT NULL").fetchall()
+            self._hashed[name] = MappingProxyType({str(getattr(table.load(row), table.key)): known[rowid] for rowid, *row in found})
+        return self._hashed[name]
 
     def __getitem__(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         if name not in self._read:

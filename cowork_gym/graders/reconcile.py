@@ -1,7 +1,8 @@
 """Three records of one episode held against each other: the ledger, the dispatches, and the rows that changed."""
 
-from cowork_gym.core.ledger import AGENT, Effect
-from cowork_gym.graders.evidence import FILES, Evidence
+from cowork_gym.core.ledger import AGENT
+from cowork_gym.graders.evidence import Evidence
+from cowork_gym.graders.explained import unexplained
 
 __all__ = ["contradiction"]
 
@@ -9,12 +10,21 @@ __all__ = ["contradiction"]
 def contradiction(evidence: Evidence) -> str | None:
     """Where the records of an episode contradict each other, or None.
 
-    The ledger must be whole; every entry must have the dispatch that made it, and every executed dispatch its entry; and rows
-    change only where a writing call succeeded (marks that reading may set, and files, aside).
+    The ledger must be whole; every entry must have the dispatch that made it, and every executed dispatch its entry; and every row
+    that changed must have the entry of a call that could change it, as `unexplained` says. All of it holds at the end of each part of
+    the task as well.
     """
-    ledger = evidence.ledger
-    if not ledger.verify():
+    if not evidence.ledger.verify():
         return "the ledger's chain is broken"
+    for one in (*evidence.closed, evidence):
+        if found := _unmatched(one) or unexplained(one):
+            return found
+    return None
+
+
+def _unmatched(evidence: Evidence) -> str | None:
+    """A ledger entry without its dispatch, or the other way round."""
+    ledger = evidence.ledger
     made = {one.sequence: one for one in evidence.dispatches if one.sequence is not None and not one.replayed}
     for link, entry in zip(reversed([*ledger.links()]), ledger.entries, strict=True):
         if entry.actor != AGENT:
@@ -24,10 +34,4 @@ def contradiction(evidence: Evidence) -> str | None:
             return f"ledger entry {entry.sequence} ({entry.tool}) has no dispatch"
         if (dispatch.id, dispatch.tool, dispatch.status) != (link.dispatch, entry.tool, entry.status):
             return f"ledger entry {entry.sequence} ({entry.tool}) and its dispatch {dispatch.id} differ"
-    if made:
-        return f"the dispatches of the ledger entries {sorted(made)} have no entry"
-    if not any(entry.effect is Effect.WRITE for entry in evidence.successes):
-        for change in evidence.own:
-            if change.table != FILES and {(change.table, field) for field in change.fields()} - evidence.marks:
-                return f"{change.table}/{change.key} changed, though no writing call succeeded"
-    return None
+    return f"the dispatches of the ledger entries {sorted(made)} have no entry" if made else None

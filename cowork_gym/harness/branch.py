@@ -16,6 +16,7 @@ from cowork_gym.envs.conversation import User, ruled
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.progress import Checkpoint
 from cowork_gym.graders.judge import Judge
+from cowork_gym.harness.arguments import demand, demand_played, whole, wholes
 from cowork_gym.harness.compose import PLAIN, Harness
 from cowork_gym.harness.loop import Prefixed, play
 from cowork_gym.harness.mismatch import Mismatch
@@ -34,8 +35,8 @@ class _Prompt:
     """What the policy saw when it was asked for a turn."""
 
     messages: tuple[Message, ...]
-    ids: tuple[int, ...] = ()
-    """The tokens of it up to the last sampled one, as far as they may be gone on from."""
+    ids: tuple[int, ...] | None = ()
+    """The tokens of it up to the last sampled one; None when they are not known, or cannot be gone on from."""
     asked: Generation | None = None
     """What came of it then; None where nobody recorded what the policy saw."""
 
@@ -64,21 +65,35 @@ def branch(
         The sealed and graded episodes. Their `origin` names the record, whose first turns they share.
 
     Raises:
-        UserError: The episode is quarantined or has no such turn, the turn is inside of a child run or was itself taken over, or the harness
-            of the record is to be named.
+        UserError: An argument is of another type, the episode is quarantined or has no such turn, the turn is inside of a child run or was itself
+            taken over, or the harness of the record is to be named.
         Mismatch: The replay came to another state than recorded, or the first prompt to other tokens.
     """
+    demand_played(episode, task, user, judge)
+    _check_kinds(turn, n, policy, harness, seeds)
     _check(episode, turn, n)
     each = range(n) if seeds is None else seeds
     if len(each) != n:
         raise UserError(f"{counted(n, 'continuation')} need as many seeds, not {len(each)}")
-    around, prompt, done = _around(episode, harness), _prompt(episode, turn), list[Episode]()
-    origin = Origin(seal(episode), turn)
+    around, prompt, origin = _around(episode, harness), _prompt(episode, turn), Origin(seal(episode), turn)
     with replay(episode, task=task, until=turn, user=user, judge=judge) as env:
         here = env.snapshot()
-        for seed in each:
-            done.append(_continued(env, here, policy(env.task), around, origin, prompt, episode, seed))
-    return done
+        done = [_continued(env, here, _made(policy, env.task), around, origin, prompt, episode, seed) for seed in each]
+    return done  # noqa: RET504 - the context above may swallow nothing, but its type says that it may
+
+
+def _check_kinds(turn: object, n: object, policy: object, harness: object, seeds: object) -> None:
+    demand("turn", "a whole number", turn, whole(turn))
+    demand("n", "a whole number", n, whole(n))
+    demand("policy", "a function of a Task that gives a Policy", policy, callable(policy))
+    demand("harness", "a Harness, such as make_harness gives, or None", harness, harness is None or isinstance(harness, Harness))
+    demand("seeds", "a sequence of whole numbers or None", seeds, seeds is None or wholes(seeds))
+
+
+def _made(policy: PolicySource, task: Task) -> Policy:
+    made = policy(task)
+    demand("policy", "a function of a Task that gives a Policy", made, hasattr(made, "act"))
+    return made
 
 
 def _check(episode: Episode, turn: int, n: int) -> None:
@@ -116,10 +131,10 @@ def _prompt(episode: Episode, turn: int) -> _Prompt:
     return _Prompt((*episode.opening, *(each for one in own for each in (one.said, *one.observation))))
 
 
-def _ids(segment: Segment, past: Sequence[Generation]) -> tuple[int, ...]:
+def _ids(segment: Segment, past: Sequence[Generation]) -> tuple[int, ...] | None:
     """The tokens of generations, if all are known and can be gone on from."""
     if segment.audit or any(one.tokens is None for one in past):
-        return ()
+        return None
     return tuple(id for one in past if one.tokens for id in (*one.tokens.context, *one.tokens.ids))
 
 
@@ -130,9 +145,9 @@ def _continued(
     same = episode.policy is not None and policy.tokenizer != "" and policy.tokenizer == episode.policy.tokenizer
     head = () if prompt.asked else harness.prompt.head((), harness.skills)
     view = _view((*head, *prompt.messages), episode.opening, here.progress.turns)
-    ids = prompt.ids if same else ()
-    played = play(env, policy, harness=harness, sampling=seed, start=here, prefix=Prefixed(origin, view, ids))
-    if same:
+    ids = prompt.ids if same else None
+    played = play(env, policy, harness=harness, sampling=seed, start=here, prefix=Prefixed(origin, view, ids or ()))
+    if ids is not None:
         _check_prompt(played, episode, prompt, ids)
     return played
 
@@ -159,7 +174,7 @@ def _check_prompt(played: Episode, episode: Episode, prompt: _Prompt, ids: tuple
     first = next(iter(run.generations), None)
     if asked is None or first is None or first.tokens is None or asked.tokens is None or first.purpose is not Purpose.ACT:
         return
-    comparable = first.given == prompt.messages and (ids or (not prompt.ids and set(run.tools) == set(episode.runs[ROOT].tools)))
+    comparable = first.given == prompt.messages and (ids or set(run.tools) == set(episode.runs[ROOT].tools))
     recorded, now = (*ids, *asked.tokens.context), first.tokens.context
     if comparable and recorded != now:
         at = next((at for at, (one, other) in enumerate(zip(recorded, now, strict=False)) if one != other), min(len(recorded), len(now)))

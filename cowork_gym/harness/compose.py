@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from cowork_gym.core.errors import UserError, nearest
+from cowork_gym.core.canonical import check_value
+from cowork_gym.core.errors import ToolError, UserError, nearest
 from cowork_gym.core.trajectory import Composition
 from cowork_gym.harness.inner.read_skill import ReadSkill
 from cowork_gym.harness.inner.tool import HarnessTool
@@ -50,11 +51,16 @@ class Harness:
     @cached_property
     def composition(self) -> Composition:
         """The manifest with its hash, as episodes keep it."""
-        return Composition({
+        manifest = {
             "loop": self.loop.manifest(), "prompt": self.prompt.manifest(), "only": None if self.only is None else [*self.only],
             "tools": [one.manifest() for one in self.inner], "skills": [one.manifest() for one in self.skills],
             "middleware": [one.manifest() for one in self.middleware], **({} if self.sampled is None else {"sampled": self.sampled}),
-        })
+        }
+        try:
+            check_value(manifest, what="its manifest")
+        except ToolError as error:
+            raise UserError(f"the harness {self.name} cannot be used: {error}") from None
+        return Composition(manifest)
 
     def offered(self, schemas: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """The tools that a policy is offered: of the task's those that are exposed, then the harness's own.
@@ -72,17 +78,22 @@ class Harness:
         exposed = [one for name, one in known.items() if self.only is None or name in self.only]
         return [*exposed, *(tool.schema for tool in self.tools)]
 
-    def check(self, policy: Policy, schemas: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, policy: Policy, schemas: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """See that everything is there that the parts need, before anything is played.
+
+        Returns:
+            The tools that the policy is offered.
 
         Raises:
             UserError: Something is missing; the text names the part and what it needs.
         """
-        names = [one["function"]["name"] for one in self.offered(schemas)]
+        offered = self.offered(schemas)
+        names = [one["function"]["name"] for one in offered]
         parts: list[Loop | Middleware | HarnessTool] = [self.loop, *self.middleware, *self.tools]
         for one in parts:
             if (missing := one.lacks(policy, names)) is not None:
                 raise UserError(f"the harness {self.name} cannot be used: {one.name} needs {missing}")
+        return offered
 
     def with_middleware(self, *middleware: Middleware) -> "Harness":
         """The same with another chain."""

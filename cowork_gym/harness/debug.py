@@ -17,6 +17,7 @@ from cowork_gym.envs.conversation import User, ruled
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.progress import Checkpoint
 from cowork_gym.graders.judge import Judge
+from cowork_gym.harness.arguments import demand_played
 from cowork_gym.harness.continuation import Known, LeftOut, learn, played_on
 from cowork_gym.harness.replay import Replay
 
@@ -142,9 +143,10 @@ def debug(
         judge: Who judges by rubrics.
 
     Raises:
-        UserError: The episode is quarantined, or the task has no reference, or none of the episode's release.
+        UserError: An argument is of another type, the episode is quarantined, or the task has no reference, or none of the episode's release.
         Mismatch: The replay came to something else than the record.
     """
+    demand_played(episode, task, user, judge)
     if episode.ending is Ending.FAULT or episode.fault is not None:
         raise UserError(f"the episode of {episode.task} is quarantined: a fault ended it, no turn lost it")
     again = Replay(episode, task=task, user=user, judge=judge)

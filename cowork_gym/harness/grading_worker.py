@@ -1,6 +1,7 @@
 """Grading in a process of its own, which is kept: for official runs, where nothing of the agent's process may reach the grader."""
 
 import pickle
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -58,7 +59,7 @@ class GradingWorker:
     def _submit(self, request: bytes) -> Grade:
         with self._lock:
             if self._pool is None:
-                self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+                self._pool = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))  # it goes with this process
             pool = self._pool
         return pool.submit(_grade, request).result(self._timeout)
 

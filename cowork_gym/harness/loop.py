@@ -2,17 +2,20 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from cowork_gym.core.episode import Episode
-from cowork_gym.core.errors import Fault
-from cowork_gym.core.trajectory import ROOT, Lineage, Origin, PolicyCard
+from cowork_gym.core.errors import Blame, Fault, FaultRecord, UserError
+from cowork_gym.core.messages import ToolCall
+from cowork_gym.core.trajectory import ROOT, Lineage, Origin
 from cowork_gym.envs.env import CoworkEnv
 from cowork_gym.envs.progress import Checkpoint, Progress
 from cowork_gym.envs.session import InnerTool, Session
 from cowork_gym.harness.compose import PLAIN, Harness
+from cowork_gym.harness.engines.engine import ContextFull
 from cowork_gym.harness.inner.tool import HarnessTool
+from cowork_gym.harness.policies.answered import card_of
 from cowork_gym.harness.policies.policy import Policy
 from cowork_gym.harness.run import LiveRun, Spent, Watch, blamed
 from cowork_gym.harness.view import View
@@ -22,7 +25,7 @@ __all__ = ["Prefixed", "Watch", "play"]
 _LOG = logging.getLogger(__name__)
 
 _Schemas: TypeAlias = Sequence[Mapping[str, Any]]
-"""Of the task's tools."""
+"""Of the tools that a run is offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def play(
 ) -> Episode:
     """Play one episode, or the rest of one.
 
-    A policy that fails is not one that plays badly: what it raises quarantines the episode, as the harness's fault unless it says otherwise.
+    What a policy raises quarantines the episode, as the harness's fault unless it says otherwise: to fail is not to play badly.
 
     Args:
         env: The environment, unwrapped.
@@ -60,18 +63,21 @@ def play(
     Raises:
         UserError: The person at the keyboard has to mend something first, the harness lacks something, or `start` is of another task.
     """
-    crew, schemas = list[LiveRun](), env.action_space.schemas
-    session, card = _begin(env, policy, harness, seed, start, crew, schemas), PolicyCard(policy.name, policy.version, policy.tokenizer)
+    crew, session = list[LiveRun](), _begin(env, policy, seed, start)
     drawn = next(one for one in (sampling, seed, env.seed) if one is not None)
+    session.lineage = Lineage(origin=prefix.origin if prefix else None)
     try:
-        root = _root(env, policy, harness, prefix, crew, drawn, watch, schemas)
+        offered = _prepared(session, policy, harness, crew, drawn, env.action_space.schemas)
+        root = _root(env, policy, harness, prefix, crew, drawn, watch, offered)
         with blamed(harness.name):
             root.note("start", harness=harness)
             harness.loop.play(root)
     except Fault as fault:
         session.fail(fault.record)
+    except ContextFull as full:
+        session.fail(FaultRecord(Blame.HARNESS, harness.name, f"the model's context was full where nothing is sampled: {full}"))
     finally:  # an episode that was interrupted is sealed with what there is
-        session.lineage = Lineage(card, harness.composition, tuple([one.record() for one in crew]), prefix.origin if prefix else None)
+        session.lineage = replace(session.lineage, runs=tuple([one.record() for one in crew]))
     episode = session.conclude()
     _tell_end(crew, episode)
     return episode
@@ -86,29 +92,39 @@ def _tell_end(crew: list[LiveRun], episode: Episode) -> None:
             _LOG.exception("middleware failed after the end")
 
 
-def _begin(
-    env: CoworkEnv, policy: Policy, harness: Harness, seed: int | None, start: Checkpoint | None, crew: list[LiveRun], schemas: _Schemas,
-) -> Session:
-    """The session that is played, at its start or at the given moment, with the harness's own tools in it."""
+def _begin(env: CoworkEnv, policy: Policy, seed: int | None, start: Checkpoint | None) -> Session:
+    """The session that is played, at its start or at the given moment."""
+    if not isinstance(policy.name, str):
+        raise UserError(f"a policy's name is a text, not {policy.name!r:.40}")
     if start is None:
         env.reset(seed=seed)
     else:
         env.restore(start)
     env.agent = policy.name
-    harness.check(policy, schemas)
     env.session.states = True
-    env.session.inner = {tool.name: _inner(tool, crew) for tool in harness.tools}
     return env.session
+
+
+def _prepared(session: Session, policy: Policy, harness: Harness, crew: list[LiveRun], seed: int, schemas: _Schemas) -> _Schemas:
+    """Put harness and policy into the session, once it is clear that nothing is missing.
+
+    Returns:
+        The tools that the policy is offered.
+    """
+    with blamed(harness.name):
+        offered = harness.check(policy, schemas)
+        session.inner = {tool.name: _inner(tool, crew) for tool in harness.tools}
+        session.lineage = replace(session.lineage, policy=card_of(policy, seed), composition=harness.composition)
+    return offered
 
 
 def _root(
     env: CoworkEnv, policy: Policy, harness: Harness, prefix: Prefixed | None, crew: list[LiveRun], seed: int, watch: Watch | None,
-    schemas: _Schemas,
+    offered: _Schemas,
 ) -> LiveRun:
     """The root run, its policy ready: with the request alone, with the turns that there are, or with what a record says was visible."""
     past = env.progress.messages
     view, known = (prefix.view, prefix.ids) if prefix else (View.parse((*harness.prompt.head(env.opening, harness.skills), *past)), ())
-    offered = harness.offered(schemas)
     with blamed(policy.name):
         policy.reset(offered, seed)
         if known:
@@ -126,4 +142,11 @@ def _spent(past: Progress) -> Spent:
 
 def _inner(tool: HarnessTool, crew: list[LiveRun]) -> InnerTool:
     """A tool of the harness as the session calls it."""
-    return lambda run, call, dispatch: tool.answer(crew[run], call.decoded(), dispatch)
+
+    def answer(run: int, call: ToolCall, dispatch: str) -> str:
+        text = tool.answer(crew[run], call.decoded(), dispatch)
+        if not isinstance(text, str):
+            raise Fault(Blame.HARNESS, tool.name, f"a tool of the harness answers with a text, not with {type(text).__name__}")
+        return text
+
+    return answer

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from cowork_gym.core.errors import UserError, nearest
 
-__all__ = ["built", "settings"]
+__all__ = ["built", "check_names", "settings"]
 
 Part = TypeVar("Part")
 _NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
@@ -49,6 +49,19 @@ def built(kind: type[Part], part: str) -> Part:
         return kind(**given)
     except (TypeError, ValueError) as error:
         raise UserError(f"harness: {part}: {error}") from None
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """See that a list of names has each once, and no empty one.
+
+    Raises:
+        UserError: It has not.
+    """
+    for at, name in enumerate(names):
+        if not name:
+            raise UserError(f"{where}: a name is empty")
+        if name in names[:at]:
+            raise UserError(f"{where}: {name[:80]!r} comes twice")
 
 
 def _kinds(hint: Any) -> Sequence[Any]:

@@ -12,7 +12,8 @@ from cowork_gym.core.trajectory import ROOT, Generation, Prefix, Purpose, Rewrit
 from cowork_gym.envs.session import Session
 from cowork_gym.envs.turns import spoken
 from cowork_gym.harness.engines.engine import ContextFull
-from cowork_gym.harness.policies.policy import Action, Draw, Policy
+from cowork_gym.harness.policies.answered import check_answer
+from cowork_gym.harness.policies.policy import Action, Draw, Policy, Usage
 from cowork_gym.harness.view import Block, Rewritten, View
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ __all__ = ["Asker", "LiveRun", "Spent", "Watch", "blamed", "estimate"]
 Watch: TypeAlias = Callable[[Turn], None]
 """Is shown each turn as it happens."""
 _LOG = logging.getLogger(__name__)
+_STOPS = frozenset(Ending) - {Ending.FINAL, Ending.FAULT}
+"""How a component may end a run."""
 _CHARACTERS = 4
 """That a token has on average, for views whose tokens nobody counts."""
 
@@ -89,6 +92,7 @@ class LiveRun:
         self._generations: list[Generation] = []
         self._barred = self._audit = audit
         self._count = 0
+        self._foreign = False  # whether the last answer is not the policy's, so that it has to render anew
         self._seen: tuple[Message, ...] = ()
         self._characters = 0  # of what was seen, counted as it grows
 
@@ -122,6 +126,8 @@ class LiveRun:
         """See whether the run has to end, then let one component rewrite the view."""
         for one in self.middleware:
             if (ending := one.stop(self)) is not None:
+                if ending not in _STOPS:
+                    raise Fault(Blame.HARNESS, one.name, f"a component ends a run by one of {', '.join(sorted(_STOPS))}, not by {ending!r:.40}")
                 self.end(ending)
                 return False
         for one in self.middleware:
@@ -135,22 +141,45 @@ class LiveRun:
     def ask(self, purpose: Purpose = Purpose.ACT, *extra: Message) -> Action:
         """Let the policy answer what is visible, and `extra` behind it. The answer is recorded as kept until `discard` says otherwise.
 
+        Each call of the policy is recorded. Where a component asks twice, the first answer is discarded; where it answers itself or changes the
+        answer, what it says opens a segment that no trainer may use.
+
         Raises:
             ContextFull: The prompt does not fit. Nothing was sampled.
             Fault: The policy failed, or the harness around it.
         """
         history = (*self.view.messages, *extra)
 
+        asked = list[Message]()
+
         def answer() -> Action:
-            return self.policy.act(history) if purpose is Purpose.ACT else self.policy.write(history)
+            action = self.policy.act(history) if purpose is Purpose.ACT else self.policy.write(history)
+            check_answer(self.policy, action)
+            if asked:
+                self.discard("asked again")
+            asked.append(spoken(action))
+            self._record(purpose, history, asked[-1], self.policy.draw, self.policy.usage)
+            return action
 
         for one in reversed(self.middleware):
             answer = _around(one, self, purpose, answer)
         with blamed(self.policy.name):
             action = answer()
-        self._record(purpose, history, action)
+            if not asked or (self.middleware and spoken(action) != asked[-1]):
+                self._replace(purpose, history, spoken(action), asked=bool(asked))
         self.note("generation", generation=self._generations[-1])
         return action
+
+    def _replace(self, purpose: Purpose, history: tuple[Message, ...], said: Message, *, asked: bool) -> None:
+        """Record an answer that a component gave in place of the policy."""
+        if asked:
+            self.discard("a component changed it")
+        why = "a component of the harness answered, not the policy"
+        if self._generations:
+            self._cut(RewriteKind.UNEXPLAINED, why, history)
+        self._audit = self._audit or why
+        self._record(purpose, history, said, Draw(), Usage())
+        self._foreign = True
 
     def write(self, purpose: Purpose, *extra: Message) -> Action | None:
         """Let the policy write a text that the last of `extra` asks for; None where the prompt does not fit.
@@ -190,7 +219,9 @@ class LiveRun:
         self.spent.calls += len(turn.dispatches)
         shown = turn.observation
         for one in self.middleware:
-            shown = one.show(self, turn, shown)
+            before, shown = shown, one.show(self, turn, shown)
+            if [message.role for message in shown] != [message.role for message in before]:
+                raise Fault(Blame.HARNESS, one.name, "a component shows as many messages as came back, in the same roles")
         answered = turn.action is not None and not turn.action.tool_calls
         if self.number != ROOT and answered:
             self.ending, self.result = Ending.FINAL, turn.said.content or ""
@@ -250,15 +281,16 @@ class LiveRun:
         self._generations, self._rewrite, self._audit, self._seen, self._known = [], rewrite, self._barred, (), ()
         self._characters = 0
 
-    def _record(self, purpose: Purpose, history: tuple[Message, ...], action: Action) -> None:
+    def _record(self, purpose: Purpose, history: tuple[Message, ...], said: Message, draw: Draw, usage: Usage) -> None:
         """Put the answer into the record: into this segment, if the prompt goes on where it stood."""
-        draw, usage, seen = self.policy.draw, self.policy.usage, self._seen
+        seen = self._seen
         if seen and history[: len(seen)] != seen:
             self._cut(RewriteKind.UNEXPLAINED, "what is visible changed and nobody declared it", history)
         elif seen and draw.tokens is not None and draw.fresh:
-            self._cut(RewriteKind.TEMPLATE, draw.flaw or "the prompt was rendered anew, though what is visible only grew", history)
+            why = draw.flaw or "the prompt was rendered anew, though what is visible only grew"
+            self._cut(RewriteKind.TEMPLATE, "" if self._foreign else why, history)
         self._audit = self._audit or draw.flaw
-        said, given = spoken(action), history[len(self._seen) :]
+        given = history[len(self._seen) :]
         tokens = self._whole(draw)
         self._generations.append(Generation(self._count, purpose, given, said, None, draw.finish, draw.version, tokens=tokens))
         self._count += 1
@@ -279,9 +311,9 @@ class LiveRun:
         return replace(draw.tokens, context=(*self._known, *draw.tokens.context))
 
     def _cut(self, kind: RewriteKind, why: str, history: tuple[Message, ...]) -> None:
-        """Begin a segment that no trainer may use."""
+        """Begin a segment that was not declared. No trainer may use it, if it is said why."""
         self._close(Rewrite(kind, "recorder", Prefix.of(self._seen), Prefix.of(history)))
-        self._audit = self._barred or why
+        self._audit, self._foreign = self._barred or why, False
 
 
 def _around(one: "Middleware", run: LiveRun, purpose: Purpose, ask: Any) -> Any:
@@ -321,6 +353,6 @@ class blamed:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, Fault | UserError | ContextFull):
+        if isinstance(error, Exception | SystemExit) and not isinstance(error, Fault | UserError | ContextFull):
             _LOG.error("%s failed", self._name, exc_info=error)
             raise Fault(Blame.HARNESS, self._name, told(error)[:300]) from error

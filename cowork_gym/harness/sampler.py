@@ -1,18 +1,20 @@
 """Harnesses drawn by seed: which composition each episode of a rollout is played under."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-from cowork_gym.core.errors import UserError, nearest
+from cowork_gym.core.errors import PackageError, UserError, nearest
 from cowork_gym.core.ids import generator
 from cowork_gym.envs.package_files import Shape, Text, fit, read_mapping
 from cowork_gym.graders.matchers import show
 from cowork_gym.graders.problems import SchemaVersion
+from cowork_gym.harness.arguments import demand, whole
 from cowork_gym.harness.compose import PLAIN, Harness
 from cowork_gym.harness.inner import HarnessTool
 from cowork_gym.harness.loops import Loop
@@ -53,15 +55,18 @@ class Sampler:
         folder: Where relative names of files begin in options that are texts.
 
     Raises:
-        UserError: A component is unknown or has no options, or an option is not one of its component.
+        UserError: An argument is of another type, a component is unknown or has no options, or an option is not one of its component.
     """
 
     def __init__(
         self, options: Mapping[str, Sequence[Option]], seed: int, *, base: Harness = PLAIN, one_at_a_time: bool = False, folder: str | Path = "",
     ) -> None:
+        demand("options", "a mapping from components to lists", options, isinstance(options, Mapping))
+        demand("seed", "a whole number", seed, whole(seed))
+        demand("base", "a Harness, such as make_harness gives", base, isinstance(base, Harness))
         self.seed, self.base, self.one_at_a_time = seed, base, one_at_a_time
         _check(options, base)
-        read = {name: [_read(name, one, Path(folder)) for one in ones] for name, ones in options.items()}
+        read = {name: [_option(name, at, one, Path(folder)) for at, one in enumerate(ones)] for name, ones in options.items()}
         if one_at_a_time:
             read = {name: kept for name, ones in read.items() if (kept := [one for one in ones if self._differs(name, one)])}
             if not read:
@@ -87,17 +92,23 @@ def read_sampler(path: str | Path) -> Sampler:
     """A sampler from its file. Names of files in it begin at its folder.
 
     Raises:
-        PackageError: The file cannot be used; the field is named.
-        UserError: A part of a harness in it cannot be used.
+        PackageError: The file cannot be used, or a part of a harness in it; the field is named.
     """
     place = Path(path)
     file = fit(_File, read_mapping(place), place)
+    with _within(place, "base"):
+        base = make_harness(file.base, place.parent)
+    with _within(place, "options"):
+        return Sampler(file.options, file.seed, base=base, one_at_a_time=file.one_at_a_time, folder=place.parent)
+
+
+@contextmanager
+def _within(file: Path, field: str) -> Iterator[None]:
+    """What is wrong with a part of a file, told with its place."""
     try:
-        return Sampler(
-            file.options, file.seed, base=make_harness(file.base, place.parent), one_at_a_time=file.one_at_a_time, folder=place.parent,
-        )
+        yield
     except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise PackageError(file, field, str(error).removeprefix("sampler: ")) from None
 
 
 class _File(Shape):
@@ -114,8 +125,8 @@ def _check(options: Mapping[str, Sequence[Option]], base: Harness) -> None:
     known = [*_FIELDS, _WHOLE, *(f"middleware.{at}" for at in range(len(base.middleware)))]
     for name, ones in options.items():
         if name not in known:
-            raise UserError(f"sampler: there is no component {name!r}, {nearest(name, known)}")
-        if isinstance(ones, str) or not ones:
+            raise UserError(f"sampler: there is no component {name!r}, {nearest(str(name), known)}")
+        if isinstance(ones, str) or not isinstance(ones, Sequence) or not ones:
             raise UserError(f"sampler: {name} has no list of options")
     if not options:
         raise UserError("sampler: nothing to draw from")
@@ -130,6 +141,13 @@ def _place(name: str) -> int:
     return int(found[1]) if found else -1
 
 
+def _option(name: str, at: int, option: Option, folder: Path) -> _Drawn:
+    try:
+        return _read(name, option, folder)
+    except UserError as error:
+        raise UserError(f"sampler: {name}[{at}]: {error}") from None
+
+
 def _read(name: str, option: Option, folder: Path) -> _Drawn:
     """An option as a value of its component, and how it is told."""
     if isinstance(option, str) or option is None:
@@ -138,7 +156,7 @@ def _read(name: str, option: Option, folder: Path) -> _Drawn:
     value: Any = (option,) if _PLACE.fullmatch(name) else tuple(option) if isinstance(option, Sequence) else option
     parts = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(one, _KINDS[field]) and hasattr(one, "play") is (field == "loop") for one in parts):
-        raise UserError(f"sampler: {show(option)} is no option of {name}")
+        raise UserError(f"{show(option)} is no option of {name}")
     if field is None:
         return _Drawn(value.composition.sha256, value)
     told = replace(PLAIN, **{field: value}).composition.manifest["tools" if field == "inner" else field]
@@ -156,7 +174,7 @@ def _written(name: str, text: str | None, folder: Path) -> Any:
     value = getattr(given, field)
     rest = replace(given, **{field: getattr(PLAIN, field)})
     if rest.composition.sha256 != PLAIN.composition.sha256 or (_PLACE.fullmatch(name) and len(value) != 1):
-        raise UserError(f"sampler: {text!r} is no option of {name}")
+        raise UserError(f"{text!r} is no option of {name}")
     return value
 
 

@@ -11,7 +11,7 @@ from cowork_gym.harness.inner import INNER, HarnessTool
 from cowork_gym.harness.loops import LOOPS, Loop
 from cowork_gym.harness.middleware import MIDDLEWARE
 from cowork_gym.harness.middleware.middleware import Middleware
-from cowork_gym.harness.parts import built, settings
+from cowork_gym.harness.parts import built, check_names, settings
 from cowork_gym.harness.skills import read_skills
 
 __all__ = ["HARNESSES", "make_harness", "make_harness_source"]
@@ -53,7 +53,7 @@ def make_harness(spec: str, folder: str | Path = "") -> Harness:
             raise _refused(name, twice=name in texts)
     place = Path(folder)
     return compose(
-        loop, prompt=_prompt(place / texts["prompt"]) if "prompt" in texts else "", only=texts["only"].split(",") if "only" in texts else None,
+        loop, prompt=_prompt(place / texts["prompt"]) if "prompt" in texts else "", only=_names(texts["only"]) if "only" in texts else None,
         tools=tools, skills=read_skills(place / texts["skills"]) if "skills" in texts else (), middleware=middleware,
     )
 
@@ -81,6 +81,12 @@ def _refused(name: str, *, twice: bool) -> UserError:
     if name in _TEXTS:
         return UserError(f"harness: {name} comes twice" if twice else f"harness: {name} needs a value: {_TEXTS[name].rpartition(': ')[2]}")
     return UserError(f"harness: there is no part {name[:80]!r}, {nearest(name, HARNESSES)}")
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    check_names(names, "harness: only")
+    return names
 
 
 def _prompt(file: Path) -> str:

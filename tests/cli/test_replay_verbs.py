@@ -7,9 +7,15 @@ from typing import Any
 
 import pytest
 
+from cowork_gym import harness
 from cowork_gym.cli.main import main
+from cowork_gym.core.messages import final
 from cowork_gym.core.record import read_episode, write_episode
+from cowork_gym.core.task import Task
 from cowork_gym.envs.registration import load_task
+from cowork_gym.harness import Policy
+from cowork_gym.harness.engines import Sampling
+from cowork_gym.harness.policies.scripted import ScriptedPolicy
 
 Capture = pytest.CaptureFixture[str]
 
@@ -93,6 +99,33 @@ def test_continuations_are_written(file: Path, tmp_path: Path, capsys: Capture) 
     capsys.readouterr()
     assert main([*map(str, arguments)]) == 0
     assert "3 continuations after 4 turns, mean reward " in capsys.readouterr().out
+
+
+def test_equal_continuations_are_files_of_their_own_and_none_is_written_over(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    out, start = tmp_path / "b", f"{load_task('M1301').id}-s0-b4"
+    for first in (0, 3):
+        report = _report(capsys, "branch", file, "--turn", 4, "--n", 3, "--agent", "noop", "--out", out)
+        assert [row["episode"] for row in report["branches"]] == [str(out / f"{start}-{at}.jsonl") for at in range(first, first + 3)]
+    episodes = [read_episode(one) for one in out.glob("*.jsonl")]
+    assert len(episodes) == 6 and len({one.turns for one in episodes}) == 1
+    other = _report(capsys, "branch", file, "--turn", 5, "--agent", "noop", "--out", out)
+    assert other["branches"][0]["episode"] == str(out / f"{start.removesuffix('4')}5-0.jsonl")
+
+
+def test_a_model_is_told_how_to_draw(file: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def made(spec: str, task: Task, **options: object) -> Policy:
+        asked.append(options["sampling"])
+        return ScriptedPolicy("noop", [final("")])
+
+    monkeypatch.setattr(harness, "make_agent", made)
+    branch = ["branch", file, "--turn", 4, "--agent", "local:x", "--out", tmp_path / "b"]
+    _report(capsys, *branch)
+    _report(capsys, *branch, "--temperature", 0.5, "--max-tokens", 64)
+    assert asked == [Sampling(), Sampling(64, 0.5)]
+    for option in ("--temperature", "--max-tokens"):
+        assert option in _refused(capsys, *branch, option, -1)
 
 
 def test_another_harness_may_stand_around_the_continuations(file: Path, tmp_path: Path, capsys: Capture) -> None:

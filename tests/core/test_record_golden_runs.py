@@ -40,7 +40,7 @@ FIELDS = {
     Dispatch: "id tool status result sequence replayed inner", StageEnd: "turns entries answer changes fingerprint",
     Message: "role content tool_calls tool_call_id name", ToolCall: "name arguments id", Change: "table key before after",
     Entry: "sequence time dispatch service tool effect arguments status outcome audit record refusal actor", FaultRecord: "blame where message",
-    Budgets: "turns calls tokens seconds", PolicyCard: "name version tokenizer", Composition: "manifest", Origin: "seal turn",
+    Budgets: "turns calls tokens seconds", PolicyCard: "name version tokenizer seed", Composition: "manifest", Origin: "seal turn",
     Run: "id segments tools parent fork call handoff result ending", Segment: "generations rewrite audit",
     Generation: "index purpose given said turn finish version kept reason tokens", Tokens: "context ids logprobs mask",
     Rewrite: "kind by before after summary", Prefix: "messages sha256", Provenance: "author name message generation",

@@ -125,7 +125,7 @@ FILES = [
     (lambda path: _stored(path, _table(ROWS, ids=GAP)), NOT_THE_DATA + "it has gaps"),
     (lambda path: _stored(path, _table(ROWS, run=[None] * 5)), NOT_THE_DATA + "it has gaps"),
     (lambda path: _stored(path, _table(ROWS, mask=[None] * 5)), NOT_THE_DATA + "it has gaps"),
-    (lambda path: _stored(path, _table(ROWS, mask=[[]] * 5)), NOT_THE_DATA + "3 sampled ids, 3 log-probabilities and a mask of 0"),
+    (lambda path: _stored(path, _table(ROWS, mask=[[]] * 5)), "3 sampled ids, 3 log-probabilities and a mask of 0"),
     (lambda path: _stored(path, _table(ROWS, context=[[-1]] * 5)), NOT_THE_DATA + "run 0, segment 0, generation 0: an id of its context"),
     (lambda path: _stored(path, _table(ROWS, logprobs=[[float("nan")] * len(row.tokens.ids) for row in ROWS])), "a log-probability is not finite"),
 ]

@@ -14,4 +14,6 @@ def test_worlds_do_what_plain_dicts_do(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(11, 14))
 def test_worlds_do_what_plain_dicts_do_for_long(seed):
-    Walk(seed).run(10_000)
+    walk = Walk(seed)
+    walk.run(10_000)
+    assert min(walk.counts.values()) > 0

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from token_script import Asked
+from token_script import END, Asked
 
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.lineage import contradiction_of_runs
-from cowork_gym.core.messages import Message
+from cowork_gym.core.messages import Message, ToolCall
+from cowork_gym.core.record import seal
 from cowork_gym.core.trajectory import ROOT, Generation, Prefix, Run, Segment
 
 
@@ -22,18 +23,19 @@ def visible_prompts(segment: Segment) -> Iterator[tuple[Generation, tuple[Messag
 def check_tokens(run: Run, log: Sequence[Asked]) -> None:
     """Every sampled token stands in one generation, and every generation was asked with exactly what the record says."""
     assert len(run.generations) == len(log)
-    drawn = [id for asked in log for id in asked.ids]
-    assert [id for one in run.generations for id in one.tokens.ids] == drawn and len(set(drawn)) == len(drawn)
+    drawn = [id for asked in log for id in asked.drawn.ids]
+    assert [id for one in run.generations for id in one.tokens.ids] == drawn
+    assert len(own := [id for id in drawn if id != END]) == len(set(own))
     for segment in run.segments:
         before: tuple[int, ...] = ()
         for one in segment.generations:
             asked, tokens = log[one.index], one.tokens
             assert (*before, *tokens.context) == asked.prompt
-            assert (tokens.ids, tokens.logprobs) == (asked.ids, asked.logprobs)
+            assert (tokens.ids, tokens.logprobs, one.finish, one.version) == asked.drawn
             assert len(tokens.ids) == len(tokens.logprobs) == len(tokens.mask) > 0
             assert set(tokens.mask) == {one.kept}
             if one.kept:
-                before = (*asked.prompt, *asked.ids)
+                before = (*asked.prompt, *asked.drawn.ids)
         assert segment.ids == before
         assert segment.audit == ""
 
@@ -49,14 +51,14 @@ def check_histories(run: Run) -> None:
     """Every prompt is a valid history: each call is followed by its result, each result stands behind its call."""
     for segment in run.segments:
         for _, visible in visible_prompts(segment):
-            open_calls: list[str | None] = []
+            waiting: list[ToolCall] = []
             for one in visible:
                 if one.role == "tool":
-                    assert open_calls and open_calls.pop(0) == one.tool_call_id
+                    assert waiting and (called := waiting.pop(0)) and (called.id, called.name) == (one.tool_call_id, one.name)
                 else:
-                    assert not open_calls
-                open_calls += [each.id for each in one.tool_calls]
-            assert not open_calls
+                    assert not waiting
+                waiting += one.tool_calls
+            assert not waiting
             assert visible[-1].role != "assistant"
 
 
@@ -88,3 +90,4 @@ def check_episode(episode: Episode, log: Sequence[Asked], prompts: Sequence[Sequ
     check_rewrites(run)
     check_users_word(episode)
     assert contradiction_of_runs(episode) is None
+    assert episode.grade is not None and episode.grade.seal == seal(episode)

@@ -131,7 +131,7 @@ def test_children_of_the_turns_that_are_taken_over() -> None:
     """A child's calls may have the ids of those of an earlier child: it is no retry of them."""
     episode = delegated()
     again, twice = branch(episode, 5, 2, lambda form: ScriptedPolicy("script", PARENT, [CHILD]), harness=DELEGATING)
-    assert seal(again) == seal(twice)
+    assert (again.ledger, again.turns, again.end) == (twice.ledger, twice.turns, twice.end)
     assert [turn.run for turn in again.turns] == [0, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0]
     assert contradiction_of_runs(again) is None
     with replay(again) as env:
@@ -189,3 +189,42 @@ def test_what_cannot_be_branched_from() -> None:
     for turn in (2, 3):
         with pytest.raises(UserError, match="the episode goes on from 3 turns of another one"):
             branch(again, turn, 1, mine)
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    ({"episode": "a.jsonl"}, "episode is to be an Episode, such as read_episode gives, not 'a.jsonl'"),
+    ({"turn": 1.5}, "turn is to be a whole number, not 1.5"), ({"turn": True}, "turn is to be a whole number, not True"),
+    ({"turn": None}, "turn is to be a whole number, not None"), ({"n": "2"}, "n is to be a whole number, not '2'"),
+    ({"n": 2.0}, "n is to be a whole number, not 2.0"),
+    ({"policy": RandomPolicy()}, "policy is to be a function of a Task that gives a Policy, not a RandomPolicy"),
+    ({"policy": lambda form: "random"}, "policy is to be a function of a Task that gives a Policy, not 'random'"),
+    ({"harness": "react"}, "harness is to be a Harness, such as make_harness gives, or None, not 'react'"),
+    ({"seeds": [1.0]}, "seeds is to be a sequence of whole numbers or None, not a list"), ({"seeds": 3}, "seeds is to be a sequence of whole"),
+    ({"seeds": (one for one in [1])}, "seeds is to be a sequence of whole numbers or None, not a generator"),
+    ({"task": 1003}, "task is to be an id, a folder, a Task or None, not 1003"),
+    ({"user": "rules"}, "user is to be a function of a Task, not 'rules'"), ({"judge": "strict"}, "judge is to be a Judge or None, not 'strict'"),
+])
+def test_arguments_of_another_type_are_named(given: Mapping[str, Any], told: str) -> None:
+    arguments: dict[str, Any] = {"episode": recorded("M1003"), "turn": 2, "n": 1, "policy": lambda form: RandomPolicy(), **given}
+    with pytest.raises(UserError) as caught:
+        branch(**arguments)
+    assert str(caught.value).startswith(told)
+
+
+def test_tokens_that_are_for_audit_only_are_not_gone_on_from() -> None:
+    """Nor is the first prompt of a continuation held against them; and so it is where the tokens of one generation are not known."""
+    episode = played(HARNESSES["plain"])
+    run = episode.runs[ROOT]
+    (segment,) = run.segments
+    at, asked = next((at, one) for at, one in enumerate(segment.kept) if one.turn == 3)
+    known = tuple(id for one in segment.kept[:at] for id in (*one.tokens.context, *one.tokens.ids))
+    for barred in replace(segment, audit="a retry in it"), replace(segment, generations=tuple(
+        replace(one, tokens=None) if one.turn == 1 else one for one in segment.generations
+    )):
+        other = replace(episode, runs=(replace(run, segments=(barred,)), *episode.runs[1:]))
+        for record, gone_on in (episode, True), (other, False):
+            engine = Dice()
+            (again,) = branch(record, 3, 1, lambda form, engine=engine: sampled(engine), task=TASK)
+            first = again.runs[ROOT].generations[0]
+            assert first.given == tuple(each for one in segment.kept[:at] for each in (*one.given, one.said)) + asked.given
+            assert (engine.prompts[0][: len(known)] == known) is gone_on

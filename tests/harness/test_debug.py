@@ -153,3 +153,13 @@ def test_what_cannot_be_looked_into() -> None:
         debug(episode, task)
     with pytest.raises(UserError, match="the task is M1100"):
         debug(episode, "M1100")
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    ({"episode": None}, "episode is to be an Episode, such as read_episode gives, not None"), ({"task": 7}, "task is to be an id, a folder"),
+    ({"user": "rules"}, "user is to be a function of a Task, not 'rules'"), ({"judge": 1.5}, "judge is to be a Judge or None, not 1.5"),
+])
+def test_arguments_of_another_type_are_named(given: dict[str, object], told: str) -> None:
+    with pytest.raises(UserError) as caught:
+        debug(**{"episode": recorded("M1100", "noop"), **given})
+    assert str(caught.value).startswith(told)

@@ -81,6 +81,11 @@ def test_skills_and_prompt_are_read_from_the_folder(folder: Path) -> None:
     ("summary:author=somebody", "harness: summary: author is model, rule, not 'somebody'"),
     ("react+only", "harness: only needs a value: only:NAME,NAME"),
     ("react+only:a+only:b", "harness: only comes twice"),
+    ("react+only:a,a", "harness: only: 'a' comes twice"), ("react+only:a,,b", "harness: only: a name is empty"),
+    ("react+only:,", "harness: only: a name is empty"),
+    ("react+delegate:tools=delegate", "delegate: tools: 'delegate' goes by depth: write depth=2"),
+    ("react+delegate:tools=kb_search/kb_search", "delegate: tools: 'kb_search' comes twice"),
+    ("react+delegate:tools=kb_search//crm", "delegate: tools: a name is empty"),
     ("react+prompt:nowhere.txt", "nowhere.txt: the prompt cannot be read: No such file"),
     ("react+skills:nowhere", "nowhere: no skill in it"),
 ])

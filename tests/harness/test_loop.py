@@ -147,14 +147,26 @@ def test_a_policy_that_cannot_begin_is_a_fault_too(env: CoworkEnv) -> None:
     assert (episode.fault.blame, episode.turns, episode.grade.reward) == (Blame.HARNESS, (), None)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("set OPENAI_API_KEY"), SystemExit(3)])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("set OPENAI_API_KEY")])
 def test_what_is_for_the_person_passes_through(env: CoworkEnv, error: BaseException) -> None:
     with pytest.raises(type(error)):
         play(env, Spoken(_raising(error)), seed=0)
 
 
+@pytest.mark.parametrize("answer", [None, 7, "text", {"role": "assistant", "content": "x"}])
+def test_what_no_policy_may_answer_is_a_fault_of_the_harness(env: CoworkEnv, answer: object) -> None:
+    episode = play(env, Spoken(_in_order(answer)), seed=0)
+    assert (episode.fault.blame, episode.fault.where, episode.turns, episode.grade.reward) == (Blame.HARNESS, "spoken", (), None)
+    assert episode.fault.message == f"TypeError: the answer is of type {type(answer).__name__}"
+
+
+def test_a_policy_that_exits_is_a_fault_of_the_harness(env: CoworkEnv) -> None:
+    episode = play(env, Spoken(_raising(SystemExit(3))), seed=0)
+    assert (episode.fault.blame, episode.fault.where, episode.grade.reward) == (Blame.HARNESS, "spoken", None)
+
+
 def test_what_is_no_action_costs_a_turn_and_is_no_fault(env: CoworkEnv) -> None:
-    policy = Spoken(_in_order(None, 7, final("x")))
+    policy = Spoken(_in_order(InvalidAction("no JSON", "{"), Message("user", "me"), final("x")))
     episode = play(env, policy, seed=0)
     assert [one.invalid is not None for one in episode.turns] == [True, True, False]
     assert episode.fault is None

@@ -212,19 +212,45 @@ def test_traces_are_appended_to_and_are_no_part_of_the_composition(tmp_path: Pat
     assert one.sha256 == two.sha256 and one.manifest["middleware"] == [{"name": "trace"}]
 
 
-def test_a_trace_that_cannot_be_written_is_refused_or_missed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(("path", "why"), [
+    ("none/trace", "No such file or directory"), ("", "Is a directory"), ("/dev/full", "No space left on device"),
+    ("pipe", "No such device or address"), ("a\0b", "embedded null byte"), ("x" * 300, "File name too long"),
+    ("careful.txt/trace", "Not a directory"),
+])
+def test_a_trace_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path, path: str, why: str) -> None:
+    os.mkfifo(tmp_path / "pipe")  # which nobody reads
+    (tmp_path / "careful.txt").write_text("Be careful.")
+    policy, place = Told(READ), tmp_path / path
+    with pytest.raises(UserError) as caught:
+        _played(policy, Trace(place))
+    assert str(caught.value).endswith(f"trace needs a file that it can write: {place}: {why}") and policy.asked == []
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_lines_that_a_trace_misses_are_told_once_an_episode(
+    short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with pytest.raises(UserError, match="trace needs a file that it can write"):
-        _played(Told(READ), Trace(tmp_path / "none" / "trace"))
+    trace, write = Trace(tmp_path / "trace"), os.write
 
     def full(file: int, line: bytes) -> int:
-        raise OSError(28, "No space left on device")
+        if line and not short:
+            raise OSError(28, "No space left on device")
+        return write(file, line[:-5])
 
-    trace = Trace(tmp_path / "trace")
     monkeypatch.setattr(os, "write", full)
-    assert _played(Told(final("done")), trace).fault is None
-    assert "misses a line: [Errno 28]" in caplog.text
+    for _ in range(2):
+        assert _played(Told(READ, final("done")), trace).fault is None
+    assert [one.getMessage() for one in caplog.records] == [
+        f"the trace {trace.path} misses lines of {TASK.id}, seed 0: No space left on device",
+    ] * 2
+
+
+def test_a_trace_that_is_read_while_it_goes_on_may_be_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    _played(Told(final("done")), Trace(tmp_path / "pipe"))
+    assert [json.loads(one)["event"] for one in os.read(reader, 65536).splitlines()] == ["start", "generation", "turn", "end"]
+    os.close(reader)
 
 
 def test_middleware_goes_by_its_names() -> None:

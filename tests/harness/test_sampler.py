@@ -105,12 +105,29 @@ def test_options_may_be_the_components_themselves() -> None:
     ({"middleware": ["delegate"]}, "no option of middleware"), ({"tools": ["plan-act"]}, "no option of tools"),
     ({"only": ["a+retry"]}, "no option of only"), ({"loop": [Retry()]}, "no option of loop"),
     ({"middleware.0": [React()]}, "no option of middleware.0"), ({"harness": [React()]}, "no option of harness"),
-    ({"loop": ["reactt"]}, "did you mean 'react'?"),
+    ({"loop": ["react", "reactt"]}, "sampler: loop[1]: harness: there is no part 'reactt', did you mean 'react'?"),
+    ({"loop": 5}, "loop has no list of options"), ({"loop": {"react"}}, "loop has no list of options"),
+    ({"loop": None}, "loop has no list of options"),
+    ({"loop": {"react": 0.5}}, "loop has no list of options"), ({5: ["react"]}, "there is no component 5"),
+    ({"loop": [("react", 0.5)]}, "sampler: loop[0]: "),
+    ({"prompt": ["careful.txt", 5]}, "sampler: prompt[0]: careful.txt: the prompt cannot be read"),
+    ([("loop", ["react"])], "options is to be a mapping from components to lists, not a list"), (None, "options is to be a mapping"),
 ])
 def test_what_cannot_be_drawn_from_is_told(options: Mapping[str, Any], told: str) -> None:
     with pytest.raises(UserError) as error:
         Sampler(options, 0, base=BASE)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    ({"seed": "x"}, "seed is to be a whole number, not 'x'"), ({"seed": 1.5}, "seed is to be a whole number, not 1.5"),
+    ({"seed": float("nan")}, "seed is to be a whole number, not nan"),
+    ({"base": "react"}, "base is to be a Harness, such as make_harness gives, not 'react'"),
+])
+def test_arguments_of_another_type_are_named(given: Mapping[str, Any], told: str) -> None:
+    with pytest.raises(UserError) as error:
+        Sampler(**{"options": {"loop": ["react"]}, "seed": 0, **given})
+    assert str(error.value) == told
 
 
 def test_one_at_a_time_needs_something_that_differs() -> None:
@@ -158,6 +175,39 @@ def test_a_wrong_file_is_told_in_one_line(old: str, new: str, told: str, tmp_pat
         read_sampler(_file(tmp_path, FILE.replace(old, new)))
     assert told in str(error.value) and str(tmp_path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+HEAD = "schema_version: 1\n"
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("", ": expected a mapping, not nothing"), (" \n# none\n", ": expected a mapping, not nothing"), ("[]", ": expected a mapping"),
+    (HEAD + "options: " + "[" * 5000 + "]" * 5000, ": line 2, column "), (HEAD + "options: " + "{a: " * 100 + "1" + "}" * 100, ": options.a.a."),
+    (HEAD + "options: {loop: [react]}\nweights: {loop: [.nan]}", ": weights: unknown key: choose from base, one_at_a_time, options, "),
+    (HEAD + "options: {loop: [{react: -1}]}", ": options.loop[0]: "), (HEAD + "options: {loop: {react: .nan}}", ": options.loop: "),
+    (HEAD + "options: {loop: [react, 0]}", ": options.loop[1]: "), (HEAD + "options: {}", ": options: "), (HEAD + "options:", ": options: "),
+    (HEAD + "options: {lop: [react]}", ": options: there is no component 'lop', did you mean 'loop'?"),
+    (HEAD + "options: {middleware.0: [retry]}", ": options: there is no component 'middleware.0'"),
+    (HEAD + "options: {loop: [react, reactt]}", ": options: loop[1]: harness: there is no part 'reactt'"),
+    (HEAD + "options: {loop: [react], loop: [plan-act]}", ": line 2, column 26: the key 'loop' comes twice"),
+    (HEAD + "base: nope\noptions: {loop: [react]}", ": base: harness: there is no part 'nope'"),
+    (HEAD + "options: {only: ['a,a']}", ": options: only[0]: harness: only: 'a' comes twice"),
+    (HEAD + "options: {skills: [nowhere]}", ": options: skills[0]: "), ("\0", ": "),
+])
+def test_the_field_of_a_wrong_file_is_named(text: str, told: str, tmp_path: Path) -> None:
+    path = _file(tmp_path, text)
+    with pytest.raises(PackageError) as error:
+        read_sampler(path)
+    assert str(error.value).startswith(f"{path}{told}") and "\n" not in str(error.value) and len(str(error.value)) < 400
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    path = _file(tmp_path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(PackageError, match="line 1: not UTF-8"):
+        read_sampler(path)
+    with pytest.raises(PackageError, match="not a regular file"):
+        read_sampler(tmp_path)
 
 
 def test_an_episode_keeps_the_choice(tmp_path: Path) -> None:

@@ -34,7 +34,21 @@ def test_a_folder_of_skills_is_read_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "problem"), [
     ("Just text.", "line 1: a skill begins with name and description between two lines ---"),
-    ("", "line 1: a skill begins"),
+    ("", "the file is empty"), ("\ufeff \r\n", "the file is empty"), ("x\n---\nname: a\ndescription: b\n---\nx", "line 1: a skill begins"),
+    ("---\nname: a\ndescription: b\nname: c\n---\nx", "name: comes twice in the head"),
+    ("---\nname: a\ndescription: b\n\"name\": a\n---\nx", "name: comes twice in the head"),
+    ("---\nname: a\ndescription: b\nmore: [1]\nmore: 2\n---\nx", "more: comes twice in the head"),
+    ("---\nname: ''\ndescription: b\n---\nx", "name: must be a text of one line"), ("---\nname:\ndescription: b\n---\nx", "name: must be a text"),
+    ("---\nname: a/b\ndescription: b\n---\nx", "name: must be letters, digits, spaces and -_. and begin with a letter or digit, not 'a/b'"),
+    ("---\nname: ../a\ndescription: b\n---\nx", "name: must be letters"), ("---\nname: '-'\ndescription: b\n---\nx", "name: must be letters"),
+    ('---\nname: "a\\e[1m"\ndescription: b\n---\nx', "name: must be letters"), ('---\nname: "\\ud800"\ndescription: b\n---\nx', "name: "),
+    (f"---\nname: {'n' * 300}\ndescription: b\n---\nx", "name: must have at most 64 characters, not 300"),
+    (f"---\nname: a\ndescription: {'d' * 1025}\n---\nx", "description: must have at most 1024 characters, not 1025"),
+    ('---\nname: a\ndescription: "\\ud800"\n---\nx', "description: the text"),
+    ('---\nname: a\ndescription: "a\\Lb"\n---\nx', "description: must be a text"),
+    ("---\nname: a\ndescription: b\nday: 2026-13-45\n---\nx", "the head is not YAML"), ("---\nname: a\ndescription: !x b\n---\nx", "the head is not"),
+    ("---\nname: a\nmore: " + "[" * 5000 + "\n---\nx", "the head is not YAML"), ("---\nname: a\ndescription: b\n---\nx\0y", "has a NUL character"),
+    (b"---\r\nname: a\r\ndescription: b\r\n---\r\nna\xefve", "line 5: cannot be read: save the file as UTF-8"),
     ("---\nname: a\ndescription: b\nno end", "line 1: a skill begins"),
     ("---\nname: [\n---\nx", "the head is not YAML"),
     ("---\n- a\n---\nx", "the head must have a name and a description"),
@@ -58,6 +72,49 @@ def test_a_folder_without_skills_and_one_with_a_name_twice_are_refused(tmp_path:
     _write(tmp_path, "a", FILE)
     with pytest.raises(PackageError, match="two skills are called 'shift-card'"):
         read_skills(_write(tmp_path, "b", FILE))
+
+
+@pytest.mark.parametrize("text", [
+    "\ufeff" + FILE, FILE.replace("\n", "\r\n"), "\ufeff" + FILE.replace("\n", "\r\n"), FILE.replace("---\n", "--- \n"), FILE.rstrip(),
+])
+def test_marks_and_line_ends_of_other_editors_change_nothing(text: str, tmp_path: Path) -> None:
+    assert read_skills(_write(tmp_path, "one", text)) == (CARD,)
+
+
+@pytest.mark.parametrize("name", ["Schichtübergabe", "交接卡", "shift_card.v2", "Shift card", "3", "n" * 64])
+def test_names_of_other_tongues_are_names(name: str, tmp_path: Path) -> None:
+    (skill,) = read_skills(_write(tmp_path, "one", f"---\nname: '{name}'\ndescription: b\n---\nOne\u2028line.\n\n---\nMore.\n"))
+    assert (skill.name, skill.text) == (name, "One\u2028line.\n\n---\nMore.")
+    episode = play(CoworkEnv(TASK), Lines(call("read_skill", name=name), ANSWER), harness=compose(skills=[skill]), seed=0)
+    assert json.loads(episode.dispatches[0].result) == {"name": name, "instructions": skill.text}
+
+
+@pytest.mark.parametrize("other", ["Shift-Card", "SHIFT-CARD", "shift-card", "\uff53hift-card"])
+def test_names_that_are_hard_to_tell_apart_are_refused(other: str, tmp_path: Path) -> None:
+    _write(tmp_path, "a", FILE)
+    _write(tmp_path, "b", FILE.replace("shift-card", other))
+    with pytest.raises(PackageError) as error:
+        read_skills(tmp_path)
+    assert str(error.value).startswith(f"{tmp_path / 'b' / 'SKILL.md'}: name: two skills are called 'shift-card'")
+    assert str(error.value).endswith(f"the other one is {tmp_path / 'a' / 'SKILL.md'}")
+
+
+def test_a_folder_that_is_no_skill_is_named(tmp_path: Path) -> None:
+    _write(tmp_path, "a", FILE)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "README.md").write_text("These are skills.")
+    assert read_skills(tmp_path) == (CARD,)
+    (tmp_path / "a" / "scripts").mkdir()
+    assert read_skills(tmp_path / "a") == (CARD,)
+    for make in (Path.mkdir, lambda folder: (folder / "skill.md").write_text(FILE), lambda folder: (folder / "SKILL.md").mkdir()):
+        make(tmp_path / "b")
+        with pytest.raises(PackageError) as error:
+            read_skills(tmp_path)
+        assert str(error.value) == f"{tmp_path / 'b'}: no skill: it has no file SKILL.md"
+    with pytest.raises(PackageError, match=r"README\.md: no skill in it"):
+        read_skills(tmp_path / "README.md")
+    with pytest.raises(PackageError, match="File name too long"):
+        read_skills("x" * 300)
 
 
 def test_the_prompt_lists_skills_and_the_tool_shows_them() -> None:

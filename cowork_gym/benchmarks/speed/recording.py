@@ -6,6 +6,7 @@ the state after each turn, the manifest, the longer file and its seal, and token
 
 import logging
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,49 +48,22 @@ def measure_recording(task: Task, rounds: int) -> dict[tuple[str, str], Sample]:
         return measure(items, (Recorded(task, Path(folder)), Unrecorded(task, Path(folder))), rounds)
 
 
-class Recorded:
-    """The episode as the harness plays it.
+class _Way(ABC):
+    """A way to play the lines, and what comes of it.
 
     Args:
         task: What is played.
         folder: Where files go.
     """
 
-    name = "recorded"
+    name: str
 
     def __init__(self, task: Task, folder: Path) -> None:
         self._env, self._folder = CoworkEnv(task), folder
         self._scripted, self._tokens = ScriptedPolicy("script", _LINES), _ScriptedTokens("script", _LINES)
 
     def scripted(self) -> Episode:
-        """Without tokens, sealed and graded."""
-        return play(self._env, self._scripted, seed=1)
-
-    def written(self) -> Episode:
-        """The same, and written."""
-        return _written(self.scripted(), self._folder)
-
-    def tokens(self) -> Episode:
-        """With tokens: sealed, graded and written, the tokens into their own file."""
-        return _written(play(self._env, self._tokens, seed=1), self._folder)
-
-
-class Unrecorded:
-    """The same lines with nothing between the policy and the environment, whose record has the conversation and the ledger only.
-
-    Args:
-        task: What is played.
-        folder: Where files go.
-    """
-
-    name = "unrecorded"
-
-    def __init__(self, task: Task, folder: Path) -> None:
-        self._env, self._folder = CoworkEnv(task), folder
-        self._scripted, self._tokens = ScriptedPolicy("script", _LINES), _ScriptedTokens("script", _LINES)
-
-    def scripted(self) -> Episode:
-        """Sealed and graded."""
+        """By a policy that knows no tokens; sealed and graded."""
         return self._play(self._scripted)
 
     def written(self) -> Episode:
@@ -97,8 +71,29 @@ class Unrecorded:
         return _written(self.scripted(), self._folder)
 
     def tokens(self) -> Episode:
-        """The policy's tokens are sampled, counted and thrown away; sealed, graded and written."""
+        """By a policy that says what it sampled; sealed, graded and written."""
         return _written(self._play(self._tokens), self._folder)
+
+    @abstractmethod
+    def _play(self, policy: ScriptedPolicy) -> Episode: ...
+
+
+class Recorded(_Way):
+    """The episode as the harness plays it; tokens go into their own file."""
+
+    name = "recorded"
+
+    def _play(self, policy: ScriptedPolicy) -> Episode:
+        return play(self._env, policy, seed=1)
+
+
+class Unrecorded(_Way):
+    """The same lines with nothing between the policy and the environment, whose record has the conversation and the ledger only.
+
+    Tokens that were sampled are counted and thrown away.
+    """
+
+    name = "unrecorded"
 
     def _play(self, policy: ScriptedPolicy) -> Episode:
         observation, info = self._env.reset(seed=1)

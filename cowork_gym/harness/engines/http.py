@@ -4,13 +4,13 @@ import re
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cowork_gym.core.canonical import decode
-from cowork_gym.core.errors import Blame, Fault, MissingExtra, UserError, told
+from cowork_gym.core.errors import Fault, MissingExtra, UserError, told
 from cowork_gym.core.ids import generator
+from cowork_gym.harness.engines.address import failure, host_of, is_near
 from cowork_gym.harness.engines.engine import ContextFull
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["Connection", "NotServed", "Received"]
 
 _AGAIN = (408, 425, 429)
 _LONGEST_PAUSE, _LONGEST_CONNECT = 30.0, 10.0
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EXAMPLE = "http://127.0.0.1:30000"
 
 
 class NotServed(UserError):
@@ -91,7 +91,7 @@ class Connection:
 
     def fault(self, text: str) -> Fault:
         """A failure of the server."""
-        return Fault(Blame.MODEL_SERVER, self.url, " ".join(text.split())[:300])
+        return failure(self.url, text)
 
     def close(self) -> None:
         """Close it. What waits for its next retry asks at once, and fails."""
@@ -101,7 +101,7 @@ class Connection:
     def _send(self, path: str, body: Mapping[str, Any] | None) -> bytes:
         import httpx
 
-        method, failure = "GET" if body is None else "POST", ""
+        method, what = "GET" if body is None else "POST", ""
         for attempt in range(self._retries + 1):
             if attempt:
                 pause = min(self._backoff * 2 ** (attempt - 1), _LONGEST_PAUSE)
@@ -109,18 +109,18 @@ class Connection:
             try:
                 answer = self._client.request(method, path, json=body)
             except httpx.TimeoutException:
-                failure = f"no answer within {self._timeout} seconds"
+                what = f"no answer within {self._timeout} seconds"
             except httpx.TransportError as error:
-                failure = told(error)
+                what = told(error)
             else:
                 if answer.is_success:
                     return answer.content
-                failure = self._refusal(path, answer.status_code, _said(answer.content))
-        raise self.fault(f"{path}: {failure}, asked {self._retries + 1} times")
+                what = self._refusal(path, answer.status_code, _said(answer.content))
+        raise self.fault(f"{path}: {what}, asked {self._retries + 1} times")
 
     def _refusal(self, path: str, status: int, text: str) -> str:
         """What a failure was, if asking again may help."""
-        failure = f"status {status}: {text}"
+        what = f"status {status}: {text}"
         if status in (401, 403):
             raise UserError(f"{self.url} refuses the key: pass the api_key that the server was started with")
         if status == 404:
@@ -128,8 +128,8 @@ class Connection:
         if status == 400 and self._full.search(text):
             raise ContextFull(text)
         if status >= 500 or status in _AGAIN or (self._busy and self._busy.search(text)):
-            return failure
-        raise self.fault(f"{path}: {failure}")
+            return what
+        raise self.fault(f"{path}: {what}")
 
 
 def _connect(url: str, api_key: str | None, timeout: float) -> "httpx.Client":
@@ -137,25 +137,15 @@ def _connect(url: str, api_key: str | None, timeout: float) -> "httpx.Client":
         import httpx
     except ImportError:
         raise MissingExtra("the httpx library", "pip install 'cowork-gym[sglang]'") from None
-    host = _host(url)
+    host = host_of(url, _EXAMPLE)
     return httpx.Client(
         base_url=url,
         headers={"authorization": f"Bearer {api_key}"} if api_key else {},
         # A request that waits for the server is not one that waits for a place in the pool: as many as there are threads may be under way.
         timeout=httpx.Timeout(timeout, connect=min(timeout, _LONGEST_CONNECT), pool=None),
         limits=httpx.Limits(max_connections=None),
-        trust_env=host not in _LOOPBACK,
+        trust_env=not is_near(host),
     )
-
-
-def _host(url: str) -> str:
-    try:
-        address = urlsplit(url)
-        if address.scheme in ("http", "https") and address.hostname and address.port != 0:
-            return address.hostname
-    except ValueError:
-        pass
-    raise UserError(f"{url!r} is no address of a server: write it as http://127.0.0.1:30000")
 
 
 def _said(content: bytes) -> str:

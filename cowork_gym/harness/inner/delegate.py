@@ -1,7 +1,7 @@
 """The tool that hands a part of the work to a child run: a history and a budget of its own, in the same world."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cowork_gym.core.canonical import check_value, encode
@@ -9,9 +9,9 @@ from cowork_gym.core.episode import Ending
 from cowork_gym.core.errors import ErrorKind, Fault, ToolError, UserError, nearest
 from cowork_gym.core.ids import generator
 from cowork_gym.core.messages import Message
-from cowork_gym.core.trajectory import PolicyCard
 from cowork_gym.harness.inner.tool import HarnessTool
 from cowork_gym.harness.middleware.middleware import Middleware
+from cowork_gym.harness.parts import check_names
 from cowork_gym.harness.policies.policy import Policy
 from cowork_gym.harness.run import Asker, LiveRun, blamed
 from cowork_gym.harness.view import View
@@ -33,7 +33,7 @@ class Delegate(HarnessTool):
     """Starts a child run and hands back its final message. The parent's history gets nothing else of it.
 
     Raises:
-        UserError: There is no turn, or no level of children.
+        UserError: There is no turn, or no level of children; or a name in `tools` is empty, comes twice, or is this tool's own.
     """
 
     turns: int = 10
@@ -53,6 +53,9 @@ class Delegate(HarnessTool):
     def __post_init__(self) -> None:
         if self.turns < 1 or self.depth < 1:
             raise UserError(f"delegate: turns and depth are at least 1, not {self.turns} and {self.depth}")
+        check_names(self.tools or (), "delegate: tools")
+        if self.name in (self.tools or ()):
+            raise UserError(f"delegate: tools: {self.name!r} goes by depth: write depth=2 for children that may have children")
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -67,7 +70,8 @@ class Delegate(HarnessTool):
         return {
             "name": self.name, "turns": self.turns, "tools": None if self.tools is None else [*self.tools], "depth": self.depth,
             "middleware": None if self.middleware is None else [one.manifest() for one in self.middleware],
-            "policy": asdict(PolicyCard(other.name, other.version, other.tokenizer)) if other else None, "instruction": self.instruction,
+            "policy": {"name": other.name, "version": other.version, "tokenizer": other.tokenizer} if other else None,
+            "instruction": self.instruction,
         }
 
     def lacks(self, policy: Policy, tools: Sequence[str]) -> str | None:

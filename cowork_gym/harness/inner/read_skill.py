@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cowork_gym.core.canonical import encode
 from cowork_gym.core.errors import ErrorKind, ToolError, nearest
 from cowork_gym.harness.inner.tool import HarnessTool
+from cowork_gym.harness.parts import check_names
 from cowork_gym.harness.skills import Skill
 
 if TYPE_CHECKING:
@@ -17,10 +18,17 @@ __all__ = ["ReadSkill"]
 
 @dataclass(frozen=True, slots=True)
 class ReadSkill(HarnessTool):
-    """Shows a skill by its name."""
+    """Shows a skill by its name.
+
+    Raises:
+        UserError: Two skills have the same name.
+    """
 
     skills: tuple[Skill, ...]
     name: ClassVar[str] = "read_skill"
+
+    def __post_init__(self) -> None:
+        check_names([one.name for one in self.skills], "skills")
 
     @property
     def schema(self) -> Mapping[str, Any]:

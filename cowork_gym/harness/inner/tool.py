@@ -1,5 +1,6 @@
 """What a tool of the harness is: the protocol. Its calls are dispatches of the episode, and it may start child runs."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from cowork_gym.harness.run import LiveRun
 
 __all__ = ["HarnessTool"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""As OpenAI's API takes them, https://platform.openai.com/docs/api-reference/chat/create."""
 
 
 class HarnessTool:
@@ -27,8 +31,17 @@ class HarnessTool:
         return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]  # derived classes are dataclasses
 
     def lacks(self, policy: Policy, tools: Sequence[str]) -> str | None:
-        """What it needs and does not get; None when nothing is missing."""
-        return None
+        """What it needs and does not get: by itself, a name that servers of models take, its own alone, and a schema of that name.
+
+        Returns:
+            What is missing, for the person who composes; None when nothing is.
+        """
+        if not _NAME.fullmatch(self.name):
+            return f"a name of 1 to 64 letters, digits, _ or -: the tool {type(self).__name__} has {self.name!r:.80}"
+        if tools.count(self.name) > 1:
+            return f"its name {self.name!r} for itself: two tools are called so"
+        shown = self.schema["function"]["name"]
+        return None if shown == self.name else f"a schema of its own name {self.name!r}: it has {shown!r:.80}"
 
     def answer(self, run: "LiveRun", arguments: Mapping[str, Any], dispatch: str) -> str:
         """What the agent reads: JSON.

@@ -1,11 +1,13 @@
 """Tracing: what happens in a rollout, as JSON lines that can be watched while it goes on. Sizes only: no text of the conversation."""
 
+import errno
 import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
 from cowork_gym.core.canonical import encode
 from cowork_gym.core.episode import Episode, Turn
@@ -15,6 +17,7 @@ from cowork_gym.harness.middleware.middleware import Middleware
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cowork_gym.envs.session import Session
     from cowork_gym.harness.policies.policy import Policy
     from cowork_gym.harness.run import LiveRun
 
@@ -23,13 +26,16 @@ __all__ = ["Trace"]
 _LOG = logging.getLogger(__name__)
 _FAILED = 400
 """The lowest HTTP status of a failure."""
+_TOLD: "WeakSet[Session]" = WeakSet()
+"""Episodes of which it was said that lines are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace(Middleware):
     """Appends a line to a file for each start, generation, turn, rewrite and end, each in one write, so that rollouts may share the file.
 
-    A line that cannot be written is missed in the log and stops nothing.
+    A file that cannot be written is refused before anything is played. One that no longer can is told of in the log, once an episode, and stops
+    nothing.
     """
 
     path: str | Path
@@ -43,9 +49,9 @@ class Trace(Middleware):
     def lacks(self, policy: "Policy", tools: "Sequence[str]") -> str | None:
         """A file that can be written."""
         try:
-            os.close(self._open())
-        except OSError as error:
-            return f"a file that it can write: {self.path}: {error.strerror}"
+            self._append(b"")  # a full device refuses even that
+        except (OSError, ValueError) as error:
+            return f"a file that it can write: {self.path}: {getattr(error, 'strerror', None) or error}"
         return None
 
     def note(self, run: "LiveRun", event: str, **what: Any) -> None:
@@ -56,16 +62,21 @@ class Trace(Middleware):
             "event": event, **size, **_details(what),
         }
         try:
-            file = self._open()
-            try:
-                os.write(file, f"{encode(line)}\n".encode())
-            finally:
-                os.close(file)
+            self._append(f"{encode(line)}\n".encode())
         except OSError as error:
-            _LOG.warning("the trace %s misses a line: %s", self.path, error)
+            if session not in _TOLD:
+                _TOLD.add(session)
+                _LOG.warning("the trace %s misses lines of %s, seed %s: %s", self.path, session.task.id, session.world.seed, error.strerror)
 
-    def _open(self) -> int:
-        return os.open(self.path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
+    def _append(self, line: bytes) -> None:
+        # Opening a pipe that nobody reads would wait for ever; writing to one that is read may wait.
+        file = os.open(self.path, os.O_APPEND | os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK, 0o644)
+        try:
+            os.set_blocking(file, True)
+            if os.write(file, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(file)
 
 
 def _details(what: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,10 +4,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from cowork_gym.core.canonical import decode
-from cowork_gym.core.errors import Blame, Fault, MissingExtra, UserError
+from cowork_gym.core.errors import Fault, MissingExtra, UserError
+from cowork_gym.harness.engines.address import failure, host_of, is_near
 from cowork_gym.harness.engines.engine import ContextFull
 from cowork_gym.harness.policies.completion import BrokenAnswer, Completion, read_completion
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ChatClient"]
 
 _CONTEXT_FULL = re.compile(r"context.{0,12}(length|size|window)", re.IGNORECASE)
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EXAMPLE = "http://127.0.0.1:8000/v1"
 
 
 class ChatClient:
@@ -43,7 +43,7 @@ class ChatClient:
         self._model, self._url = model, base_url
         self._client = _connect(base_url, api_key, timeout, retries)
         # The vendor's newer models refuse the field that every other server knows.
-        limit = "max_completion_tokens" if _host(base_url).endswith("openai.com") else "max_tokens"
+        limit = "max_completion_tokens" if host_of(base_url, _EXAMPLE).endswith("openai.com") else "max_tokens"
         self._options: dict[str, Any] = {limit: max_tokens} | ({} if temperature is None else {"temperature": temperature})
 
     def ask(self, messages: Sequence[Mapping[str, Any]], *, seed: int, tools: Sequence[Mapping[str, Any]] = ()) -> Completion:
@@ -80,7 +80,7 @@ class ChatClient:
 
     def fault(self, text: str) -> Fault:
         """A failure of the server."""
-        return Fault(Blame.MODEL_SERVER, self._url, " ".join(text.split())[:300])
+        return failure(self._url, text)
 
 
 def _connect(base_url: str, api_key: str | None, timeout: float, retries: int) -> "openai.OpenAI":
@@ -88,18 +88,8 @@ def _connect(base_url: str, api_key: str | None, timeout: float, retries: int) -
         import openai
     except ImportError:
         raise MissingExtra("the openai library", "pip install 'cowork-gym[openai]'") from None
-    host = _host(base_url)
-    key = api_key or os.environ.get("OPENAI_API_KEY") or ("none" if host in _LOOPBACK else None)
+    host = host_of(base_url, _EXAMPLE)
+    key = api_key or os.environ.get("OPENAI_API_KEY") or ("none" if is_near(host) else None)
     if key is None:
         raise UserError(f"{host} needs a key: set OPENAI_API_KEY")
     return openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=retries)
-
-
-def _host(base_url: str) -> str:
-    try:
-        address = urlsplit(base_url)
-        if address.scheme in ("http", "https") and address.hostname and address.port != 0:
-            return address.hostname
-    except ValueError:
-        pass
-    raise UserError(f"{base_url!r} is no address of a server: write it as http://127.0.0.1:8000/v1")

@@ -2,6 +2,8 @@
 
 from cowork_gym.harness.rollout.folder import RunFolder
 from cowork_gym.harness.rollout.plan import Plan, Slot
-from cowork_gym.harness.rollout.rollout import Played, Rollout, Settings, rollout, stream
+from cowork_gym.harness.rollout.rollout import Rollout, rollout, stream
+from cowork_gym.harness.rollout.settings import Settings
+from cowork_gym.harness.rollout.worker import Played
 
 __all__ = ["Plan", "Played", "Rollout", "RunFolder", "Settings", "Slot", "rollout", "stream"]

@@ -1,17 +1,19 @@
 """What a rollout is to play: a slot for each task, form and trial, and the manifest that a run directory keeps of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from cowork_gym.core.canonical import digest
+from cowork_gym.core.canonical import decode, digest, encode
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.task import Task
+from cowork_gym.graders.matchers import show
+from cowork_gym.harness.rollout.settings import whole
 
 __all__ = ["Plan", "Slot"]
 
-PLAN_VERSION = 1
-"""Of the manifest's form."""
+PLAN_VERSION = 2
+"""Of the manifest's form. The first one had neither `settings` nor `harness_sha256`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +51,83 @@ class Plan:
     agent: str
     harness: str = "react"
     reward: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What else an episode depends on, by the names that a person knows, as JSON values."""
+    player: str | None = None
+    """The name that the policy has in every episode; None where that is not known before."""
 
     @classmethod
-    def of(cls, tasks: Iterable[Task], *, seeds: Sequence[int], n: int, agent: str, harness: str = "react", reward: str | None = None) -> "Plan":
+    def of(
+        cls, tasks: Iterable[Task], *, seeds: Iterable[int], n: int, agent: str, harness: str = "react", reward: str | None = None,
+        settings: Mapping[str, Any] | None = None, player: str | None = None,
+    ) -> "Plan":
         """The plan for tasks.
 
         Raises:
-            UserError: There is no task, no seed or no trial, or one of them comes twice.
+            UserError: There is no task, no seed or no trial, one of them comes twice, or an argument is of another type; the text names it.
         """
         releases: dict[str, str] = {}
         for task in tasks:
+            if not isinstance(task, Task):
+                raise UserError(f"tasks are what load_task gives, not {show(task)}")
             if task.id in releases:
                 raise UserError(f"the task {task.id} comes twice")
             releases[task.id] = task.release_id
-        if not releases or not seeds or n < 1:
-            raise UserError("a rollout needs a task, a seed and a trial")
-        if len({*seeds}) < len(seeds):
+        if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+            raise UserError(f"seeds are several numbers, not {show(seeds)}")
+        forms, trials = tuple(whole("a seed in seeds", one, 0) for one in seeds), whole("n", n, 1)
+        if not releases or not forms:
+            raise UserError("a rollout needs a task and a seed")
+        if len({*forms}) < len(forms):
             raise UserError("a seed comes twice")
-        return cls(releases, tuple(seeds), n, agent, harness, reward)
+        return cls(releases, forms, trials, agent, harness, reward, {} if settings is None else settings, player)
 
     @property
     def slots(self) -> list[Slot]:
         """In the order in which they are begun."""
         return [Slot(task, seed, trial) for task in self.releases for seed in self.seeds for trial in range(self.n)]
 
-    def manifest(self) -> dict[str, Any]:
-        """The plan as plain JSON values."""
-        return {"schema_version": PLAN_VERSION, **asdict(self), "seeds": [*self.seeds], "releases": {**self.releases}}
+    def manifest(self, harness_sha256: str | None) -> dict[str, Any]:
+        """The plan as plain JSON values.
+
+        Args:
+            harness_sha256: Stands for what is in the harnesses; None where one of them cannot be had.
+        """
+        return {
+            "schema_version": PLAN_VERSION, "releases": {**self.releases}, "seeds": [*self.seeds], "n": self.n, "agent": self.agent,
+            "harness": self.harness, "reward": self.reward, "settings": {**self.settings}, "harness_sha256": harness_sha256,
+        }
+
+    def difference(self, kept: Any, harness_sha256: str | None) -> str | None:
+        """How a kept manifest differs from this plan's: the first field, and both values in brief. None when it is the same rollout.
+
+        What an older form of the manifest does not have is not compared, and neither are harnesses that one of the two could not have.
+        """
+        mine: dict[str, Any] = decode(encode(self.manifest(harness_sha256)))
+        if not isinstance(kept, dict) or kept.get("schema_version") not in range(1, PLAN_VERSION + 1):
+            return f"another form: {_brief(kept)}"
+        older = kept["schema_version"] < PLAN_VERSION
+        for name in [*mine, *(one for one in kept if one not in mine)]:
+            if name == "schema_version" or (older and name not in kept):
+                continue
+            was, now = kept.get(name), mine.get(name)
+            if name == "harness_sha256" and None in (was, now):
+                continue
+            for what, one, other in _differing(name, was, now):
+                return f"other {what}: {_brief(one)}, not {_brief(other)}"
+        return None
+
+
+def _differing(name: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What differs under a name; of mappings, each item."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in {**was, **now}:
+            if was.get(key) != now.get(key):
+                yield (key if name == "settings" else f"{name}.{key}"), was.get(key), now.get(key)
+    elif was != now:
+        yield name, was, now
+
+
+def _brief(value: Any) -> str:
+    text = encode(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

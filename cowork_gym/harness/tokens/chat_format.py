@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 from cowork_gym.core.messages import Message
 from cowork_gym.harness.policies.policy import Action
 
-__all__ = ["ChatFormat"]
+__all__ = ["ChatFormat", "check_extension", "without_stop"]
 
 
 class ChatFormat(Protocol):
@@ -49,3 +49,24 @@ class ChatFormat(Protocol):
             answer that was cut off or whose calls cannot be read. Nothing in such an answer is executed.
         """
         ...
+
+
+def check_extension(flaw: str, messages: Sequence[Message]) -> None:
+    """See that something can be put behind an answer.
+
+    Args:
+        flaw: That of the format.
+        messages: What is to be put there.
+
+    Raises:
+        ValueError: The format has a flaw, or there is no message, or one of the assistant's.
+    """
+    if flaw:
+        raise ValueError(flaw)
+    if not messages or any(one.role == "assistant" for one in messages):
+        raise ValueError("an answer is followed by at least one message, and none of them the assistant's")
+
+
+def without_stop(ids: Sequence[int], stop: Sequence[int]) -> Sequence[int]:
+    """A sampled answer without the token that ended it, if one did."""
+    return ids[:-1] if ids and ids[-1] in stop else ids

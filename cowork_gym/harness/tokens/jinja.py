@@ -7,6 +7,7 @@ from cowork_gym.core.errors import Fault, UserError
 from cowork_gym.core.messages import Message
 from cowork_gym.harness.policies.policy import Action
 from cowork_gym.harness.tokens.calls import family_of, read_answer
+from cowork_gym.harness.tokens.chat_format import check_extension, without_stop
 from cowork_gym.harness.tokens.conversations import CONVERSATIONS
 from cowork_gym.harness.tokens.extension import Extension
 from cowork_gym.harness.tokens.flaw import find_flaw
@@ -57,18 +58,14 @@ class JinjaFormat:
             ValueError: The template has a flaw, or there is no message, or one of the assistant's.
             Fault: The template refuses these messages.
         """
-        if self.flaw:
-            raise ValueError(self.flaw)
-        if not messages or any(one.role == "assistant" for one in messages):
-            raise ValueError("an answer is followed by at least one message, and none of them the assistant's")
+        check_extension(self.flaw, messages)
         behind = self._extension.behind(messages)
         ids = self._plain.encode(behind.text[behind.end[0]:])
         return ids[1:] if closed else ids
 
     def read(self, ids: Sequence[int], finish: Literal["stop", "length"], tools: Sequence[Mapping[str, Any]]) -> Action:
         """What a sampled answer says. See `ChatFormat.read`."""
-        said = ids[:-1] if ids and ids[-1] in self.stop else ids
-        return read_answer(self._plain.decode(said), self.family, finish=finish, tools=tools, thinking=self._thinking)
+        return read_answer(self._plain.decode(without_stop(ids, self.stop)), self.family, finish=finish, tools=tools, thinking=self._thinking)
 
     def _text(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
         offered = self._plain.protect(list(tools), outside=False)

@@ -13,6 +13,7 @@ from cowork_gym.core.errors import Blame, Fault, told
 from cowork_gym.core.messages import Message, ToolCall
 from cowork_gym.harness.policies.policy import Action
 from cowork_gym.harness.tokens.calls import read_answer
+from cowork_gym.harness.tokens.chat_format import check_extension, without_stop
 from cowork_gym.harness.tokens.conversations import CONVERSATIONS, OPENINGS, TOOLS, Round
 
 __all__ = ["MistralFormat"]
@@ -60,10 +61,7 @@ class MistralFormat:
             ValueError: The tokenizer has a flaw, or there is no message, or one of the assistant's.
             Fault: The library refuses these messages.
         """
-        if self.flaw:
-            raise ValueError(self.flaw)
-        if not messages or any(one.role == "assistant" for one in messages):
-            raise ValueError("an answer is followed by at least one message, and none of them the assistant's")
+        check_extension(self.flaw, messages)
         ids = self._behind(messages)
         return ids if closed else (self._end, *ids)
 
@@ -71,7 +69,7 @@ class MistralFormat:
         """What a sampled answer says. See `ChatFormat.read`."""
         from mistral_common.tokens.tokenizers.base import SpecialTokenPolicy
 
-        said = list(ids[:-1] if ids and ids[-1] in self.stop else ids)
+        said = list(without_stop(ids, self.stop))
         text = self._tokenizer.decode(said, special_token_policy=SpecialTokenPolicy.KEEP)
         return read_answer(text, "mistral", finish=finish, tools=tools)
 
@@ -115,6 +113,7 @@ class MistralFormat:
                 return at
             grown = whole
         return 0
+
 
 class _Ids(Counter[str]):
     """Ids of one answer's calls in nine letters and digits, and no two of them alike, as the library wants them."""

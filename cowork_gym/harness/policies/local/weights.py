@@ -1,13 +1,15 @@
 """Models from folders: what transformers and peft load for the local engine, and SmolLM2 as such a folder, made from its wheel."""
 
+import importlib
 import importlib.util
 import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-from cowork_gym.core.errors import MissingExtra, UserError
+from cowork_gym.core.errors import MissingExtra, PackageError
+from cowork_gym.harness.policies.local.checkpoint import check_json, check_loaded, check_tensors, find_weights, model_folder, reading
 from cowork_gym.harness.policies.smol_server import weights
 
 __all__ = ["DType", "load_model", "load_tokenizer", "smollm2", "smollm2_folder"]
@@ -21,7 +23,7 @@ _START, _END, _PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 def load_model(
     path: str | Path, *, adapter: str | Path | None = None, merge: bool = False, dtype: DType | None = None, device: str | None = None,
 ) -> tuple[Any, Any]:
-    """A causal language model and its tokenizer. Nothing is fetched from anywhere.
+    """A causal language model and its tokenizer. Nothing is fetched from anywhere, and no code of the model's own is run.
 
     Args:
         path: A folder as `save_pretrained` writes it.
@@ -32,23 +34,21 @@ def load_model(
 
     Raises:
         UserError: There is no such model or adapter.
+        PackageError: One of their files cannot be used, or the weights are not those of the configuration.
         MissingExtra: torch, transformers or peft is not installed.
     """
     _need("torch", "transformers", *(["peft"] if adapter else []))
     import torch
-    from transformers import AutoModelForCausalLM
 
-    folder = _folder(path, "config.json", "a model")
+    folder = model_folder(path, "config.json", "a model")
+    added = None if adapter is None else model_folder(adapter, "adapter_config.json", "an adapter")
+    config, tokenizer = _load_config(folder), load_tokenizer(folder)  # before the weights, which take far longer
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    kind = getattr(torch, dtype or ("float32" if device == "cpu" else "bfloat16"))
-    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, local_files_only=True)
-    model = model.to(device)
-    if adapter is not None:
-        from peft import PeftModel
-
-        model = PeftModel.from_pretrained(model, str(_folder(adapter, "adapter_config.json", "an adapter")))
+    model: Any = _load_weights(folder, config, getattr(torch, dtype or ("float32" if device == "cpu" else "bfloat16"))).to(device)
+    if added is not None:
+        model = _load_adapter(model, added)
         model = model.merge_and_unload() if merge else model
-    return model.eval(), load_tokenizer(folder)
+    return model.eval(), tokenizer
 
 
 def load_tokenizer(path: str | Path) -> Any:
@@ -56,12 +56,55 @@ def load_tokenizer(path: str | Path) -> Any:
 
     Raises:
         UserError: There is none.
+        PackageError: One of its files cannot be used.
         MissingExtra: transformers is not installed.
     """
     _need("transformers")
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(_folder(path, "tokenizer_config.json", "a tokenizer"), local_files_only=True)
+    folder = model_folder(path, "tokenizer_config.json", "a tokenizer")
+    check_json(folder / "tokenizer_config.json")
+    if (whole := folder / "tokenizer.json").is_file():
+        with reading(whole, "the tokenizer cannot be read"):
+            importlib.import_module("tokenizers").Tokenizer.from_file(str(whole))
+    with reading(folder, "the tokenizer cannot be loaded" + ("" if whole.is_file() else f": it has no {whole.name}")):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def _load_config(folder: Path) -> Any:
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
+
+    file = folder / "config.json"
+    check_json(file)
+    with reading(file, "no model that transformers knows"):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise PackageError(file, "model_type", f"{config.model_type!r} is no causal language model")
+    return config
+
+
+def _load_weights(folder: Path, config: Any, dtype: Any) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    weights, load = find_weights(folder), cast(Any, AutoModelForCausalLM.from_pretrained)
+    options = {"local_files_only": True, "trust_remote_code": False, "ignore_mismatched_sizes": True}  # a wrong size is told by us, in one line
+    with reading(weights, "the weights cannot be loaded"):
+        model, info = load(folder, config=config, dtype=dtype, output_loading_info=True, **options)
+    check_loaded(info, weights)
+    return model
+
+
+def _load_adapter(model: Any, folder: Path) -> Any:
+    from peft import PeftModel
+
+    check_json(folder / "adapter_config.json")
+    weights = folder / "adapter_model.safetensors"
+    if weights.is_file():
+        check_tensors(weights)
+    elif not (weights := folder / "adapter_model.bin").is_file():
+        raise PackageError(folder, "", "no weights: it has neither adapter_model.safetensors nor adapter_model.bin")
+    with reading(folder, "the adapter cannot be put on the model"):
+        return PeftModel.from_pretrained(model, str(folder))
 
 
 def smollm2(*, dtype: DType | None = None, device: str | None = None) -> tuple[Any, Any]:
@@ -123,13 +166,6 @@ def _convert(file: Path, folder: Path) -> None:
         one.bos_token_id, one.eos_token_id, one.pad_token_id = tokenizer.convert_tokens_to_ids([_START, _END, _PAD])
     model.to(torch.bfloat16).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-
-
-def _folder(path: str | Path, file: str, what: str) -> Path:
-    folder = Path(path).expanduser()
-    if not (folder / file).is_file():
-        raise UserError(f"{folder} is no folder with {what}: it has no {file}")
-    return folder
 
 
 def _need(*libraries: str) -> None:

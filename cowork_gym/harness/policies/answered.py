@@ -1,0 +1,49 @@
+"""What a policy of anybody's making gives, held against the protocol: a mistake there is the harness's fault, never bad play."""
+
+from typing import Any
+
+from cowork_gym.core.messages import InvalidAction, Message
+from cowork_gym.core.trajectory import PolicyCard, Tokens
+from cowork_gym.harness.policies.policy import Action, Draw, Policy, Usage
+
+__all__ = ["card_of", "check_answer"]
+
+
+def check_answer(policy: Policy, action: Action) -> None:
+    """See that an answer, its usage and its draw are what the protocol promises.
+
+    Raises:
+        TypeError: One of them is of another type.
+        ValueError: Tokens are counted below 0.
+    """
+    draw, usage = policy.draw, policy.usage
+    _check(action, Message | InvalidAction, "the answer")
+    _check(usage, Usage, "usage")
+    _check(draw, Draw, "draw")
+    _check(draw.tokens, Tokens | None, "draw.tokens")
+    for name in ("finish", "version", "flaw"):
+        _check(getattr(draw, name), str, f"draw.{name}")
+    for name in ("prompt_tokens", "completion_tokens"):
+        _check(count := getattr(usage, name), int, f"usage.{name}")
+        if count < 0:
+            raise ValueError(f"usage.{name} is {count}, below 0")
+
+
+def card_of(policy: Policy, seed: int) -> PolicyCard:
+    """The card of a policy.
+
+    Args:
+        policy: Who plays.
+        seed: The one that it was reset with.
+
+    Raises:
+        TypeError: Its name, version or tokenizer is no text.
+    """
+    for name in ("name", "version", "tokenizer"):
+        _check(getattr(policy, name), str, name)
+    return PolicyCard(policy.name, policy.version, policy.tokenizer, seed)
+
+
+def _check(value: Any, kind: Any, what: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} is of type {type(value).__name__}")
