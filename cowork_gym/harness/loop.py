@@ -78,18 +78,17 @@ def play(
         session.fail(FaultRecord(Blame.HARNESS, harness.name, f"the model's context was full where nothing is sampled: {full}"))
     finally:  # an episode that was interrupted is sealed with what there is
         session.lineage = replace(session.lineage, runs=tuple([one.record() for one in crew]))
-    episode = session.conclude()
-    _tell_end(crew, episode)
-    return episode
+    return _told(crew, session.conclude())
 
 
-def _tell_end(crew: list[LiveRun], episode: Episode) -> None:
-    """Tell the root's middleware that the episode is over. It is sealed and graded: what fails now changes nothing."""
+def _told(crew: list[LiveRun], episode: Episode) -> Episode:
+    """The episode, once the root's middleware was told that it is over. It is sealed and graded: what fails now changes nothing."""
     for one in crew[:1]:
         try:
             one.note("end", episode=episode)
         except Exception:
             _LOG.exception("middleware failed after the end")
+    return episode
 
 
 def _begin(env: CoworkEnv, policy: Policy, seed: int | None, start: Checkpoint | None) -> Session:
