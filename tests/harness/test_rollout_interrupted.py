@@ -32,6 +32,7 @@ def _run(command):
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--official",)])
 def test_one_interrupt_ends_a_rollout_whose_server_hangs(tmp_path, more):
+    pytest.importorskip("openai")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
         agent, out = f"openai:m@http://127.0.0.1:{server.getsockname()[1]}/v1", tmp_path / "run"
