@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cowork_gym"
 FILE_LINES, FUNCTION_LINES = 400, 40
-OPTIONAL = {"fastapi", "httpx", "openai", "starlette", "xllamacpp"}
+OPTIONAL = {"fastapi", "httpx", "openai", "safetensors", "starlette", "tokenizers", "torch", "transformers", "xllamacpp"}
 """What only an extra brings."""
 LINKS = ("benchmarks", "envs", "graders", "mock_services", "trainers")
 VAGUE_FILE = re.compile(r"(utils?|helpers?|misc|common)\.py")

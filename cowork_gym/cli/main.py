@@ -8,7 +8,7 @@ from typing import TextIO
 
 import typer
 
-from cowork_gym.cli import admit, branch, catalog, check, coverage, debug, new, regrade, release, replay, rollout, run
+from cowork_gym.cli import admit, branch, catalog, check, coverage, data, debug, merge, new, regrade, release, replay, rollout, run
 from cowork_gym.cli.complaint import complain
 from cowork_gym.core.errors import UserError
 
@@ -20,7 +20,7 @@ _WrongUsage: type[Exception] = typer.BadParameter.__mro__[1]
 app = typer.Typer(
     name="cowork", help="Co-work environments: play them, look at the grades, write your own.", add_completion=False, rich_markup_mode=None,
 )
-for group in (catalog, run, check, admit, coverage, release, rollout, replay, branch, debug, regrade):
+for group in (catalog, run, check, admit, coverage, release, rollout, replay, branch, debug, regrade, data, merge):
     group.add_to(app)
 app.add_typer(new.app, name="new")
 

@@ -1,0 +1,1 @@
+"""Conformance: numeric cases from a file, run against the functions of this package."""
