@@ -75,7 +75,9 @@ def difference(expected: Any, found: Any, tolerance: float, at: str = "") -> str
     if isinstance(expected, int | float) and isinstance(found, int | float):
         close = expected == found or abs(expected - found) <= tolerance
         return None if close else f"{at or 'value'}: expected {expected!r}, found {found!r}"
-    return None if expected == found and (expected is None) is (found is None) else f"{at or 'value'}: expected {_brief(expected)}, found {_brief(found)}"
+    if expected == found and (expected is None) is (found is None):
+        return None
+    return f"{at or 'value'}: expected {_brief(expected)}, found {_brief(found)}"
 
 
 def _first(found: Any) -> str | None:
