@@ -14,7 +14,7 @@ from cowork_gym.envs.turns import spoken
 from cowork_gym.harness.engines.engine import ContextFull
 from cowork_gym.harness.policies.answered import check_answer
 from cowork_gym.harness.policies.policy import Action, Draw, Policy, Usage
-from cowork_gym.harness.view import Block, Rewritten, View
+from cowork_gym.harness.view import Block, Rewritten, View, check_rewritten
 
 if TYPE_CHECKING:
     from cowork_gym.harness.middleware.middleware import Middleware
@@ -92,6 +92,8 @@ class LiveRun:
         self._generations: list[Generation] = []
         self._barred = self._audit = audit
         self._count = 0
+        self._pending: Action | None = None  # what was sampled and not taken yet
+        self._draw: Draw | None = None
         self._foreign = False  # whether the last answer is not the policy's, so that it has to render anew
         self._seen: tuple[Message, ...] = ()
         self._characters = 0  # of what was seen, counted as it grows
@@ -116,6 +118,7 @@ class LiveRun:
             try:
                 action = self.ask()
             except ContextFull:
+                self._drop("the prompt did not fit")  # a component had an answer already
                 self.full = True
                 continue
             self.step(action)
@@ -148,13 +151,14 @@ class LiveRun:
             ContextFull: The prompt does not fit. Nothing was sampled.
             Fault: The policy failed, or the harness around it.
         """
-        history = (*self.view.messages, *extra)
-
+        purpose, history = Purpose(purpose), (*self.view.messages, *extra)
+        self._drop("asked again before it was taken")
         asked = list[Message]()
 
         def answer() -> Action:
             action = self.policy.act(history) if purpose is Purpose.ACT else self.policy.write(history)
-            check_answer(self.policy, action)
+            check_answer(self.policy, action, self._draw)
+            self._draw = self.policy.draw
             if asked:
                 self.discard("asked again")
             asked.append(spoken(action))
@@ -167,6 +171,9 @@ class LiveRun:
             action = answer()
             if not asked or (self.middleware and spoken(action) != asked[-1]):
                 self._replace(purpose, history, spoken(action), asked=bool(asked))
+            if self._generations[-1].purpose is not purpose:
+                raise RuntimeError("a component let the policy write while it was asked for something else")
+        self._pending = action if purpose is Purpose.ACT else None
         self.note("generation", generation=self._generations[-1])
         return action
 
@@ -194,7 +201,9 @@ class LiveRun:
 
     def discard(self, reason: str) -> None:
         """Let the last generation be one that the history did not go on from."""
-        one = self._generations[-1]
+        if not isinstance(reason, str):
+            raise TypeError(f"the reason of a discarded answer is a text, not {reason!r:.40}")
+        one, self._pending = self._generations[-1], None
         tokens = one.tokens and replace(one.tokens, mask=(False,) * len(one.tokens.ids))
         self._generations[-1] = replace(one, kept=False, reason=reason, tokens=tokens)
         kept = [each for each in self._generations if each.kept]
@@ -206,7 +215,14 @@ class LiveRun:
         self.view = replace(self.view, blocks=(*self.view.blocks, Block((*extra, self._generations[-1].said, then))))
 
     def step(self, action: Action) -> Turn:
-        """Take the action that was just sampled, and show what came back."""
+        """Take the action that was just sampled, and show what came back.
+
+        Raises:
+            Fault: It is not what the policy was just asked for, or a component shows something else than came back.
+        """
+        if action is not self._pending:
+            raise Fault(Blame.HARNESS, "loop", "a turn takes the answer that the policy was just asked for, and each one once")
+        self._pending = None
         try:
             self.session.take(action, self.number)
         finally:  # an interrupted turn is in the record as well
@@ -220,8 +236,8 @@ class LiveRun:
         shown = turn.observation
         for one in self.middleware:
             before, shown = shown, one.show(self, turn, shown)
-            if [message.role for message in shown] != [message.role for message in before]:
-                raise Fault(Blame.HARNESS, one.name, "a component shows as many messages as came back, in the same roles")
+            if [(message.role, message.tool_call_id) for message in shown] != [(message.role, message.tool_call_id) for message in before]:
+                raise Fault(Blame.HARNESS, one.name, "a component shows as many messages as came back, in the same roles, to the same calls")
         answered = turn.action is not None and not turn.action.tool_calls
         if self.number != ROOT and answered:
             self.ending, self.result = Ending.FINAL, turn.said.content or ""
@@ -234,6 +250,7 @@ class LiveRun:
 
     def end(self, ending: Ending) -> None:
         """End it here: the root run ends the episode, a child only itself."""
+        ending = Ending(ending)
         if self.number == ROOT:
             self.session.stop(ending)
         else:
@@ -250,13 +267,17 @@ class LiveRun:
 
     def record(self) -> Run:
         """The run as it stands."""
-        if self._generations and _unfinished(self._generations[-1]):
-            self.discard("interrupted before it was taken")
+        self._drop("interrupted before it was taken")
         segments = (*self._segments, *([self._segment()] if self._generations else []))
         names, who = tuple(one["function"]["name"] for one in self.tools), self.asker
         if who is None:
             return Run(self.number, segments, names)
         return Run(self.number, segments, names, who.run, who.generation, who.call, who.handoff, self.result, self.ending)
+
+    def _drop(self, reason: str) -> None:
+        """Discard an action that was sampled and led to nothing."""
+        if self._generations and _unfinished(self._generations[-1]):
+            self.discard(reason)
 
     def _segment(self) -> Segment:
         return Segment(tuple(self._generations), self._rewrite, self._audit)
@@ -264,6 +285,7 @@ class LiveRun:
     def _become(self, rewritten: Rewritten, by: str) -> None:
         """Take over a rewritten view. One that only adds to what was visible is no rewrite."""
         before, after = self.view.messages, rewritten.view.messages
+        check_rewritten(rewritten)
         self.view, self.size = rewritten.view, estimate(after)
         if self._generations:
             if not self._seen or after[: len(self._seen)] != self._seen:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cowork_gym.core.messages import Message
 from cowork_gym.core.trajectory import Provenance, RewriteKind
 
-__all__ = ["Block", "Rewritten", "View"]
+__all__ = ["Block", "Rewritten", "View", "check_rewritten"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,34 @@ class Rewritten(NamedTuple):
     view: View
     summary: Provenance | None = None
     """Of the summary that was put in."""
+
+
+def check_rewritten(rewritten: Rewritten) -> None:
+    """See that a rewrite of anybody's making can be recorded and read.
+
+    Raises:
+        TypeError: One of its parts is of another type.
+        ValueError: It is of no known kind, has no message, parts a call from its result, or a summary from where it comes from.
+    """
+    kind, summary = RewriteKind(rewritten.kind), rewritten.summary
+    if not isinstance(rewritten.view, View):
+        raise TypeError(f"a rewrite gives a View, not {type(rewritten.view).__name__}")
+    if (kind is RewriteKind.SUMMARY) is not (summary is not None):
+        raise ValueError("a summary has a provenance, and nothing else has one")
+    if summary is not None and not (summary.author in ("policy", "model", "rule") and isinstance(summary.name, str)):
+        raise ValueError(f"no author of a summary: {summary.author!r:.40}, {summary.name!r:.40}")
+    if not (messages := rewritten.view.messages):
+        raise ValueError("a rewrite leaves something to read")
+    open_ = list[str | None]()
+    for one in messages:
+        if one.role == "tool" and one.tool_call_id in open_:
+            open_.remove(one.tool_call_id)
+        elif one.role == "tool" or open_:
+            raise ValueError("a rewrite parts a call from its result")
+        elif one.tool_calls:
+            open_ = [call.id for call in one.tool_calls]
+    if open_:
+        raise ValueError("a rewrite parts a call from its result")
 
 
 def _block(messages: Sequence[Message]) -> Block:

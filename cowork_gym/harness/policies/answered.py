@@ -9,23 +9,38 @@ from cowork_gym.harness.policies.policy import Action, Draw, Policy, Usage
 __all__ = ["card_of", "check_answer"]
 
 
+_ROUNDING = 1e-3
+"""How far above 0 a log-probability may be rounded."""
 _NONE, _UNCOUNTED = Policy.draw, Policy.usage
 
 
-def check_answer(policy: Policy, action: Action) -> None:
+def check_answer(policy: Policy, action: Action, last: Draw | None) -> None:
     """See that an answer, its usage and its draw are what the protocol promises.
+
+    Args:
+        policy: Who answered.
+        action: The answer.
+        last: The draw of its answer before.
 
     Raises:
         TypeError: One of them is of another type.
-        ValueError: Tokens are counted below 0.
+        ValueError: Tokens are counted below 0, more likely than certain, or those of an earlier answer.
     """
     draw, usage = policy.draw, policy.usage
-    if draw is _NONE and usage is _UNCOUNTED and isinstance(action, Message):
-        return  # what a policy inherits is right
     _check(action, Message | InvalidAction, "the answer")
+    if isinstance(action, Message):
+        _check(action.content, str | None, "the answer's content")
+        for one in action.tool_calls:
+            _check(one.name, str, "the name of a call")
+    if draw is _NONE and usage is _UNCOUNTED:
+        return  # what a policy inherits is right
     _check(usage, Usage, "usage")
     _check(draw, Draw, "draw")
     _check(draw.tokens, Tokens | None, "draw.tokens")
+    if draw.tokens is not None and draw is last:
+        raise ValueError("draw is that of the answer before")
+    if draw.tokens is not None and max(draw.tokens.logprobs, default=0.0) > _ROUNDING:
+        raise ValueError(f"draw.tokens has the log-probability {max(draw.tokens.logprobs)}, above 0")
     for name in ("finish", "version", "flaw"):
         _check(getattr(draw, name), str, f"draw.{name}")
     for name in ("prompt_tokens", "completion_tokens"):
