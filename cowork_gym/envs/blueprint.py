@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -78,11 +78,11 @@ class Blueprint:
             PackageError: A fixture names an unknown collection, misses a field, has a wrong type or repeats an id; or a tool is unknown.
         """
         services = tuple(services)
-        tables = _lay_out(services)
+        tables, image = _lay_out(services)
         doors = {name: Permitted(tool, service) for service in services for name, tool in service.tools().items()}
         permitted = doors if tools is None else {name: _choose(doors, name) for name in tools}
         clock = Clock.on(start)
-        snapshot = _fill(tables, _checked(services, records or {}), files or {}, clock)
+        snapshot = _fill(tables, image, _checked(services, records or {}), files or {}, clock)
         return cls(services, tables, permitted, clock, snapshot, {(one.tool, one.call): one.kind for one in faults})
 
     @property
@@ -121,8 +121,9 @@ def _choose(doors: Mapping[str, Permitted], name: str) -> Permitted:
     return doors[name]
 
 
-def _lay_out(services: Sequence[type[Service]]) -> dict[type[Record], Table]:
-    """The tables of all services; the workspace's files are the last one."""
+@lru_cache(maxsize=64)
+def _lay_out(services: tuple[type[Service], ...]) -> tuple[Mapping[type[Record], Table], bytes]:
+    """The tables of all services and an image of them without rows, for all tasks that use these services; the workspace's files are the last one."""
     models = [(service.name, model) for service in services for model in service.tables] + [("workspace", File)]
     tables: dict[type[Record], Table] = {}
     owners: dict[str, str] = {}
@@ -132,7 +133,9 @@ def _lay_out(services: Sequence[type[Service]]) -> dict[type[Record], Table]:
             raise PackageError("services", table.public, f"the SQL table {table.name!r} is also that of {owners[table.name]}; set __tablename__")
         owners[table.name] = table.public
         tables[model] = table
-    return tables
+    with closing(connect()) as connection:
+        _create(connection, tables)
+        return tables, connection.serialize()
 
 
 def _checked(services: Sequence[type[Service]], records: Records) -> dict[type[Record], list[Mapping[str, Any]]]:
@@ -173,12 +176,10 @@ def _rows(path: str, model: type[Record], fixtures: Sequence[Mapping[str, Any]])
 
 
 def _fill(
-    tables: Mapping[type[Record], Table], rows: Mapping[type[Record], Sequence[Mapping[str, Any]]], files: Mapping[str, bytes], clock: Clock,
+    tables: Mapping[type[Record], Table], image: bytes, rows: Mapping[type[Record], Sequence[Mapping[str, Any]]], files: Mapping[str, bytes],
+    clock: Clock,
 ) -> Snapshot:
-    with closing(connect()) as connection:
-        _create(connection, tables)
-        empty = Snapshot(connection.serialize(), {table.name: EMPTY for table in tables.values()}, Ledger(), origin="")
-    database = Database(tables, empty)
+    database = Database(tables, Snapshot(image, {table.name: EMPTY for table in tables.values()}, Ledger(), origin=""))
     with database.transaction(Moment(clock, 0, 0)) as store:
         for model, records in rows.items():
             for values in records:

@@ -18,10 +18,12 @@ from cowork_gym.envs.packages import blueprint_of
 from cowork_gym.envs.packages import load_task as load_package
 from cowork_gym.mock_services.kit.service import Service
 
-__all__ = ["CATALOG", "REGISTRY", "Registry", "load_task", "register", "register_catalog"]
+__all__ = ["CATALOG", "MICRO", "REGISTRY", "Registry", "load_task", "register", "register_catalog"]
 
 CATALOG = Path(__file__).parent / "catalog"
 """The task packages that come with this one."""
+MICRO = Path(__file__).parent / "micro" / "packages"
+"""Small ones, to learn on."""
 
 _BUILT_IN = {
     "calendar": "cowork_gym.mock_services.calendar:Calendar", "contacts": "cowork_gym.mock_services.contacts:Contacts",
@@ -32,7 +34,7 @@ _BUILT_IN = {
     "todo": "cowork_gym.mock_services.todo:Todo",
 }
 _ID = re.compile(r"^([\w:-]+)/([\w:.-]+?)-v(\d+)$")
-_NAME = re.compile(r"^id:\s*([A-Za-z0-9]+)", re.MULTILINE)
+_NAME = re.compile(r"^id:\s*([A-Za-z0-9_]+)", re.MULTILINE)
 _VERSION = re.compile(r"^version:\s*(\d+)", re.MULTILINE)
 
 
@@ -65,10 +67,15 @@ class Registry:
             kwargs={"task": str(folder)},
         )
 
-    def register_folder(self, folder: Path, namespace: str = "cowork") -> None:
+    def register_folder(self, folder: Path, namespace: str = "cowork", *, whole: bool = False) -> None:
         """Register every task package that lies in a folder, by its version and its id up to the first underscore.
 
         Only these two lines of `task.yaml` are read: what else is wrong with a package is told when it is used.
+
+        Args:
+            folder: The folder.
+            namespace: What comes before the slash.
+            whole: Whether packages go by their whole ids, `Micro_Join` as `Micro-Join`.
 
         Raises:
             UserError: Packages cannot be registered; the others of the folder are. One line tells of each.
@@ -79,8 +86,10 @@ class Registry:
             if _is_package(package):
                 head = (package / "task.yaml").read_text(encoding="utf-8", errors="replace")
                 name, version = _NAME.search(head), _VERSION.search(head)
+                id = name[1] if name else package.name
+                short = id.replace("_", "-") if whole else id.partition("_")[0]
                 try:
-                    self.register(f"{namespace}/{name[1] if name else package.name.partition('_')[0]}-v{version[1] if version else 0}", package)
+                    self.register(f"{namespace}/{short}-v{version[1] if version else 0}", package)
                 except UserError as error:
                     problems.append(str(error))
         if problems:
@@ -205,6 +214,7 @@ def _import(target: str) -> type[Service]:
 def register_catalog() -> None:
     """Register the built-in tasks and those of other packages' entry points (`cowork_gym.tasks`: a folder of packages)."""
     REGISTRY.register_folder(CATALOG)
+    REGISTRY.register_folder(MICRO, whole=True)
     for namespace, folder in _plug_ins("cowork_gym.tasks"):
         try:
             REGISTRY.register_folder(Path(folder), namespace)

@@ -151,8 +151,8 @@ class World:
                 known = (self._base.ledger, self._base.seed, self._base.ahead)
                 if image is not self._base.image or self._ledger is not known[0] or (self.seed, ahead) != known[1:]:
                     self._base = Snapshot(image, self._database.known(), self._ledger, self.blueprint.origin, self.seed, ahead)
-            elif self.seed != self._base.seed:
-                self._base = replace(self._base, seed=self.seed)
+            elif self.seed != self._base.seed or self._ledger is not self._base.ledger:  # a fault by plan is met before anything is opened
+                self._base = replace(self._base, seed=self.seed, ledger=self._ledger)
             return self._base
 
     def restore(self, snapshot: Snapshot) -> None:

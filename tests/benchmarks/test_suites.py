@@ -19,7 +19,7 @@ def _suite(folder: Path, text: str) -> Path:
 
 
 def test_the_built_in_suites_are_there() -> None:
-    assert suite_names() == ("core", "dialogue", "multiday", "safety", "smoke", "zh")
+    assert suite_names() == ("core", "dialogue", "micro", "micro-long", "multiday", "safety", "smoke", "zh")
     assert all(load_suite(name).name == name and load_suite(name).title for name in suite_names())
 
 

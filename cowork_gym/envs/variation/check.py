@@ -12,6 +12,7 @@ from cowork_gym.envs.variation.dates import vague_dates
 from cowork_gym.envs.variation.finder import Finder
 from cowork_gym.envs.variation.form import ALL
 from cowork_gym.envs.variation.identifiers import record_ids, whole_texts
+from cowork_gym.envs.variation.making import made_form
 from cowork_gym.envs.variation.names import ascii_word
 from cowork_gym.envs.variation.names_chinese import is_chinese
 from cowork_gym.envs.variation.plan import FILE, Claim, Plan, plan_of
@@ -35,6 +36,9 @@ def check_variation(task: Task) -> None:
         PackageError: Something does not fit. The file is `private/variation.yaml`; the field and what to do are named.
     """
     plan = plan_of(task)
+    if plan.variation.maker is not None:
+        made_form(task, plan.variation.maker, _TRIED[0], FILE)
+        return
     for where, problem in _problems(plan, frozenset(_found(plan))):
         raise PackageError(FILE, where, problem)
 

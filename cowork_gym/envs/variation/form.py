@@ -63,6 +63,8 @@ class Variation(Shape):
     """What seeds vary. Everything that is varied is named as the package has it."""
 
     schema_version: SchemaVersion
+    maker: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")] | None = None
+    """`module:function` that writes the forms itself; then nothing else is declared."""
     ids: Annotated[list[str], BeforeValidator(_ids)] = Field(default_factory=list)
     names: Annotated[dict[str, Kind], PlainValidator(_names)] = Field(default_factory=dict)
     amounts: dict[Text, Amount] = Field(default_factory=dict)
@@ -97,6 +99,8 @@ def parse_variation(mapping: Mapping[str, Any], path: str | Path) -> Variation:
 def _problems(variation: Variation) -> Iterator[Problem]:
     if variation.model_fields_set <= {"schema_version"}:
         yield "", "varies nothing: declare something, or remove the file"
+    if variation.maker is not None and (others := sorted(variation.model_fields_set - {"schema_version", "maker"})):
+        yield others[0], "cannot stand beside maker, whose function writes the whole form"
     yield from amount_problems(variation.amounts)
     seen: dict[str, int] = {}
     for at, alternatives in enumerate(variation.choose):

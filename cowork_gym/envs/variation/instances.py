@@ -13,6 +13,7 @@ from cowork_gym.envs.variation.amounts import amount_pairs, draw_amounts
 from cowork_gym.envs.variation.fakes import CHINESE, ENGLISH
 from cowork_gym.envs.variation.identifiers import Pool, draw_ids, forms_by_prefix, id_pairs, record_ids
 from cowork_gym.envs.variation.makers import Source
+from cowork_gym.envs.variation.making import made_form
 from cowork_gym.envs.variation.noise import make_records
 from cowork_gym.envs.variation.parts import changed_parts
 from cowork_gym.envs.variation.plan import FILE, Plan, plan_of
@@ -28,7 +29,7 @@ def instance(task: Task, seed: int) -> Task:
         seed: The seed. For 0, and for a task that does not vary, it is the task as its author wrote it.
 
     Raises:
-        PackageError: The task's variation is not of the form, or its amounts leave no values to draw.
+        PackageError: The task's variation is not of the form, its amounts leave no values to draw, or its maker gives no form.
     """
     own = task.base or task
     return own if seed == 0 or not own.variation else _made(own, int(seed))
@@ -37,6 +38,8 @@ def instance(task: Task, seed: int) -> Task:
 @lru_cache(maxsize=256)
 def _made(task: Task, seed: int) -> Task:
     plan = plan_of(task)
+    if plan.variation.maker is not None:
+        return replace(made_form(task, plan.variation.maker, seed, FILE), base=task, variant=seed)
     pool = Pool(generator(seed, task.id, "ids"), plan.tokens)
     rewriter = _rewriter(plan, seed, pool)
     request = generator(seed, task.id, "wordings").choice([task.request, *plan.variation.wordings])

@@ -22,7 +22,7 @@ _TWICE = _SEEDS[:3]
 """Seeds whose forms are made twice."""
 _MOST = 2
 """Of the seeds, how many may be won by what wins the author's form."""
-_REALIZED = ("ids", "amounts", "choose", "swap")
+_REALIZED = ("ids", "amounts", "choose", "swap", "maker")
 """What a variation declares when records, numbers or the selection differ, and not only how things look."""
 _FILE = "private/variation.yaml"
 

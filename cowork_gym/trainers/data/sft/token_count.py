@@ -6,7 +6,7 @@ from pathlib import Path
 from cowork_gym.trainers.data.dialogue import Dialogue
 from cowork_gym.trainers.data.sft.build import CountTokens
 from cowork_gym.trainers.data.sft.dropped import Dropped
-from cowork_gym.trainers.data.sft.render import render
+from cowork_gym.trainers.data.sft.render import Rules, render
 from cowork_gym.trainers.data.views.source import load_format
 
 __all__ = ["TokenCounter", "token_counter"]
@@ -35,7 +35,7 @@ def token_counter(tokenizer: str | Path) -> TokenCounter:
     format = load_format(tokenizer)
 
     def count(dialogue: Dialogue) -> tuple[int, int] | str:
-        found = render(dialogue, format)
+        found = render(dialogue, format, Rules(spans=False))
         return found.reason.value if isinstance(found, Dropped) else (len(found), found.supervised)
 
     return TokenCounter(count, format.fingerprint)

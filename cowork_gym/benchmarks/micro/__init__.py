@@ -1,0 +1,1 @@
+"""The micro suite as a benchmark: who demonstrates it, what those earn who understand nothing, and how small it is."""
