@@ -20,6 +20,9 @@ from cowork_gym.mock_services.kit.tables import Table
 
 __all__ = ["contradiction_of_states"]
 
+_OURS = "cowork_gym.mock_services."
+"""The services that come with this package. A service of another's making may write files that are no text."""
+
 
 def contradiction_of_states(episode: Episode, blueprint: Blueprint) -> str | None:
     """Where the states of an episode contradict its changes, or None.
@@ -50,6 +53,8 @@ def _differs(changes: tuple[Change, ...], fingerprint: str, blueprint: Blueprint
             return f"{one.table}/{one.key} is told twice"
         if not _same(one.before, start[one.table].get(one.key)):
             return f"{one.table}/{one.key} did not begin as its change says"
+        if one.after is not None and not _possible(one.key, one.after, blueprint.start_rows.table(one.table), blueprint):
+            return f"{one.table}/{one.key} is told as no tool could have stored it"
         seen.add((one.table, one.key))
         by_table.setdefault(one.table, []).append(one)
     try:
@@ -57,6 +62,22 @@ def _differs(changes: tuple[Change, ...], fingerprint: str, blueprint: Blueprint
     except (ValueError, TypeError, AttributeError) as error:
         return f"a record is told that cannot be stored: {error}"
     return None if reached in (None, fingerprint) else f"the changes lead to another state than that of the end: {fingerprint[:12]}"
+
+
+def _possible(key: str, after: Mapping[str, Any], table: Table, blueprint: Blueprint) -> bool:
+    """Whether a row has its key, and, for a file, is one that tools write: our own write text."""
+    model = table.model
+    if model is File:
+        content, size = after.get("content"), after.get("bytes")
+        binary = type(size) is int and size > 0 and any(not one.__module__.startswith(_OURS) for one in blueprint.services)
+        kept = {"content"} if isinstance(content, str) else {"bytes"} if binary else None
+        return kept is not None and after.keys() == {"path", *kept} and after["path"] == key
+    return _of_its_own(model) or str(after.get(model.wire.get(table.key, table.key))) == key
+
+
+def _of_its_own(model: type[Record]) -> bool:
+    """Whether a service shows these records in a way of its own."""
+    return model.shown.__func__ is not Record.shown.__func__  # type: ignore[attr-defined]
 
 
 def _same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
@@ -90,7 +111,8 @@ def _stored(table: Table, view: Mapping[str, Any]) -> list[Any] | None:
     """The values that a record is stored with, as its digest is made of them: the other way round than `Record.shown`.
 
     Returns:
-        None where the record does not tell: of a file that is no text, and of a service that shows its records in a way of its own.
+        None where the record does not tell: of a file that is no text, which only a service of another's making can have written, and of a
+        service that shows its records in a way of its own.
     """
     model = table.model
     if model is File:
@@ -98,7 +120,7 @@ def _stored(table: Table, view: Mapping[str, Any]) -> list[Any] | None:
         if not isinstance(content, str):
             return None
         view = {**view, "content": content.encode()}
-    elif model.shown.__func__ is not Record.shown.__func__:  # type: ignore[attr-defined]
+    elif _of_its_own(model):
         return None
     left, wire, spelled = dict(view), model.wire, _spelled(model)
     values = {column: left.pop(wire.get(column, column), None) for column in table.columns if column != "extra"}

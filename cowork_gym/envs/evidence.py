@@ -10,10 +10,14 @@ from cowork_gym.core.record import seal
 from cowork_gym.core.task import Task
 from cowork_gym.envs.blueprint import Blueprint
 from cowork_gym.envs.end_state import contradiction_of_states
+from cowork_gym.envs.told_calls import contradiction_of_tools
+from cowork_gym.graders.children import contradiction_of_children
+from cowork_gym.graders.dispatched import contradiction_of_calls
 from cowork_gym.graders.evidence import Evidence, Heard
 from cowork_gym.graders.grader import grade, quarantine
 from cowork_gym.graders.judge import Judge
 from cowork_gym.graders.reconcile import contradiction
+from cowork_gym.graders.spoken import contradiction_of_words
 
 __all__ = ["evidence_of", "grade_episode"]
 
@@ -77,11 +81,15 @@ def grade_episode(
         return quarantine(task, fault, sealed)
     if found := contradiction_of_runs(episode):
         return quarantine(task, FaultRecord(Blame.HARNESS, "runs", found), sealed)
-    if found := contradiction_of_states(episode, blueprint):
+    if found := contradiction_of_states(episode, blueprint) or contradiction_of_tools(episode, blueprint):
         return quarantine(task, FaultRecord(Blame.ENVIRONMENT, "ledger", found), sealed)
     evidence = evidence_of(episode, blueprint)
     if found := contradiction(evidence):
         return quarantine(task, FaultRecord(Blame.ENVIRONMENT, "ledger", found), sealed)
+    if found := contradiction_of_calls(episode) or contradiction_of_words(episode, task):
+        return quarantine(task, FaultRecord(Blame.ENVIRONMENT, "turns", found), sealed)
+    if found := contradiction_of_children(episode, blueprint.tools.keys()):
+        return quarantine(task, FaultRecord(Blame.HARNESS, "runs", found), sealed)
     return grade(task, evidence, spec=spec, seal=sealed, judge=judge)
 
 

@@ -1,5 +1,6 @@
 """Every row that changed held against the calls: which of them could have changed it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from cowork_gym.graders.evidence import FILES, Evidence
 
 __all__ = ["unexplained"]
 
+_BEFORE, _BEHIND = r"(?:(?<![\w./-])|(?<=\\[nrt]))", r"(?![\w/-]|\.\w)"
+"""What ends a path within a text; escapes of line ends and tabs are letters in JSON."""
 _Call = tuple[Entry, str]
 """An entry and its sealed text."""
 
@@ -20,7 +23,7 @@ def unexplained(evidence: Evidence) -> str | None:
 
     A change is explained by a writing call that did its work, is of the service that has the table, and names the row: the row's key
     is a value in the arguments, the result or the audit record. A file is everybody's: a tool of any service may change it whose call
-    has its path somewhere in its text. A tool that keeps no audit record may not tell what it changed: where its call names no row of
+    has its path, whole, somewhere in its text. A tool that keeps no audit record may not tell what it changed: where its call names no row of
     a table at all, it may have changed any of them. Of a row of which nothing but marks differs, any call of the service is held to the
     same; the answer of one that read may have been lost.
 
@@ -51,9 +54,16 @@ def _named(change: Change, calls: list[_Call]) -> bool:
     """Whether the row's key stands in the text of a call. It has its quotes there: those within a longer text are escaped."""
     text = encode(change.key)
     if change.table == FILES:
-        return any(text[1:-1] in body for _, body in calls)
+        return any(text in body for _, body in calls) or any(_mentions(body, change.key, text[1:-1]) for _, body in calls)
     service = change.table.partition(".")[0]
     return any(text in body for entry, body in calls if entry.service == service)
+
+
+def _mentions(body: str, path: str, written: str) -> bool:
+    """Whether a path stands whole within a longer text. A name without folder and ending is a word like any other, and mentions nothing."""
+    if written not in body or not ("." in path or "/" in path):
+        return False
+    return re.search(f"{_BEFORE}{re.escape(written)}{_BEHIND}", body) is not None
 
 
 def _possible(change: Change, calls: list[_Call], evidence: Evidence) -> bool:

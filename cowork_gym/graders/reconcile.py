@@ -26,12 +26,12 @@ def _unmatched(evidence: Evidence) -> str | None:
     """A ledger entry without its dispatch, or the other way round."""
     ledger = evidence.ledger
     made = {one.sequence: one for one in evidence.dispatches if one.sequence is not None and not one.replayed}
-    for link, entry in zip(reversed([*ledger.links()]), ledger.entries, strict=True):
+    for entry in ledger.entries:
         if entry.actor != AGENT:
             continue
         dispatch = made.pop(entry.sequence, None)
         if dispatch is None:
             return f"ledger entry {entry.sequence} ({entry.tool}) has no dispatch"
-        if (dispatch.id, dispatch.tool, dispatch.status) != (link.dispatch, entry.tool, entry.status):
+        if (dispatch.id, dispatch.tool, dispatch.status) != (entry.dispatch, entry.tool, entry.status):
             return f"ledger entry {entry.sequence} ({entry.tool}) and its dispatch {dispatch.id} differ"
     return f"the dispatches of the ledger entries {sorted(made)} have no entry" if made else None
