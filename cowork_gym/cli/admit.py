@@ -14,6 +14,7 @@ import typer
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
 from cowork_gym.cli.document import print_document
+from cowork_gym.cli.given import named
 from cowork_gym.core.errors import UserError, nearest
 from cowork_gym.core.wording import counted
 
@@ -37,7 +38,7 @@ def add_to(app: typer.Typer) -> None:
 
 def admit(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="Environment ids, or folders of packages.")] = None,
-    suite: Annotated[str | None, typer.Option("--suite", metavar="NAME", help="All tasks of a suite.")] = None,
+    suite: Annotated[str | None, typer.Option("--suite", metavar="NAME", callback=named, help="All tasks of a suite.")] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many forms: the author's is seed 0, the others count on from it.")] = 1,
     gate: Annotated[list[str] | None, typer.Option("--gate", metavar="NAME", help="Only this gate; may be repeated.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="How many tasks are examined at a time, each in a process of its own.")] = 1,

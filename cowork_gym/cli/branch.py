@@ -10,6 +10,7 @@ import typer
 
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.document import print_document
+from cowork_gym.cli.given import finite, folder
 from cowork_gym.cli.replay import give_up
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.wording import counted
@@ -33,15 +34,15 @@ def branch(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An episode file.")],
     turn: Annotated[int, typer.Option("--turn", metavar="N", min=0, help="How many turns are taken over; the next one is sampled anew.")],
     agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who plays on; `cowork run --help` lists them.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the sealed episodes are written, each as TASK-sSEED-bTURN-K.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=folder, help="Where the episodes are written, each as TASK-sSEED-bTURN-K.")],
     n: Annotated[int, typer.Option("--n", metavar="K", min=1, help="How many continuations.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The agent's seed in the first continuation; the others count on from it.")] = 0,
-    harness: Annotated[str | None, typer.Option("--harness", metavar="SPEC", help="What stands around the agent, where it is not plain.")] = None,
+    harness: Annotated[str | None, typer.Option("--harness", metavar="SPEC", help="What stands around the agent, or @FILE, a sampler.")] = None,
     task: Annotated[str | None, typer.Option("--task", metavar="ID", help="The task or its folder, where the episode's is not registered.")] = None,
     judge: Annotated[str | None, typer.Option("--judge", metavar="JUDGE", help="Who judges by rubrics: openai:MODEL@BASE_URL.")] = None,
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Who answers questions: rules, or openai:MODEL@BASE_URL.")] = "rules",
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Of local:, sglang: and vllm: agents.")] = 1.0,
+    temperature: Annotated[float, typer.Option("--temperature", callback=finite, help="Of local:, sglang: and vllm: agents.")] = 1.0,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The most that one answer of theirs may have.")] = 512,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -54,12 +55,12 @@ def branch(
     from cowork_gym.harness.branch import branch as play_on
     from cowork_gym.harness.engines import Sampling
     from cowork_gym.harness.judges import make_judge
-    from cowork_gym.harness.spec import make_harness
+    from cowork_gym.harness.recorded_harness import find_harness
     from cowork_gym.harness.users import make_user
 
     episode = read_episode(file)
     _make(out)
-    around, asked = None if harness is None else make_harness(harness), None if judge is None else make_judge(judge)
+    around, asked = None if harness is None else find_harness(harness, episode), None if judge is None else make_judge(judge)
     make = partial(make_agent, agent, tool_format=tool_format, sampling=Sampling(max_tokens, temperature))
     play = partial(
         play_on, episode, turn, n, make, seeds=range(seed, seed + n), task=task, harness=around, user=partial(make_user, user), judge=asked,

@@ -9,6 +9,7 @@ import typer
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
 from cowork_gym.cli.document import print_document
+from cowork_gym.cli.given import named
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.task import Task
 
@@ -28,7 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_tasks(
-    suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", help="Only those of a suite: its name, or its file.")] = None,
+    suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", callback=named, help="Only those of a suite: a name, or a file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
 ) -> None:
     """List the tasks that can be played.

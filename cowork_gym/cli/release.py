@@ -11,6 +11,7 @@ import typer
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
 from cowork_gym.cli.document import print_document
+from cowork_gym.cli.given import named
 from cowork_gym.core.errors import UserError, nearest
 from cowork_gym.core.wording import counted
 
@@ -36,7 +37,7 @@ def add_to(app: typer.Typer) -> None:
 def release(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The new release's name, such as core-1.")] = None,
     tasks: Annotated[list[str] | None, typer.Argument(metavar="TASKS", help="Environment ids, their short forms, or packages' folders.")] = None,
-    suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", help="Release the tasks of a suite, too.")] = None,
+    suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", callback=named, help="Release the tasks of a suite, too.")] = None,
     split: Annotated[bool, typer.Option("--split", help="Hold a fifth of the tasks out for validation; twins stay together.")] = False,
     fraction: Annotated[float | None, typer.Option("--fraction", metavar="X", help="Hold out this share, from 0 to 1.")] = None,
     uses: Annotated[list[str] | None, typer.Option("--for", metavar="USES", help="Any of training,evaluation,diagnosis.")] = None,

@@ -13,6 +13,7 @@ import typer
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.complaint import complain
 from cowork_gym.cli.document import print_document
+from cowork_gym.cli.given import finite, folder, named
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.wording import counted
 
@@ -30,10 +31,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def rollout(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The rollout's directory.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=folder, help="The rollout's directory.")],
     agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who plays; `cowork run --help` lists them.")],
     tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="Environment ids, or folders of packages.")] = None,
-    suite: Annotated[str | None, typer.Option("--suite", metavar="NAME", help="All tasks of a suite.")] = None,
+    suite: Annotated[str | None, typer.Option("--suite", metavar="NAME", callback=named, help="All tasks of a suite.")] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="Trials of each form of a task.")] = 1,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many forms of each task.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The first form's; the others count on from it.")] = 0,
@@ -44,7 +45,7 @@ def rollout(
     judge: Annotated[str | None, typer.Option("--judge", metavar="JUDGE", help="Who judges by rubrics: openai:MODEL@BASE_URL.")] = None,
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Who answers questions: rules, or openai:MODEL@BASE_URL.")] = "rules",
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Of local:, sglang: and vllm: agents.")] = 1.0,
+    temperature: Annotated[float, typer.Option("--temperature", callback=finite, help="Of local:, sglang: and vllm: agents.")] = 1.0,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The most that one answer of theirs may have.")] = 512,
     official: Annotated[bool, typer.Option("--official", help="Grade in a process of its own.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object on standard output.")] = False,

@@ -9,6 +9,7 @@ import typer
 
 from cowork_gym.cli.apart import apart
 from cowork_gym.cli.document import print_document
+from cowork_gym.cli.given import folder
 from cowork_gym.core.episode import Episode
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.grade import Grade
@@ -55,7 +56,7 @@ def run(
     agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who plays; see below.")],
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the world and of the agent.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the sealed episode there, as JSON lines.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", parser=folder, help="Write the sealed episode there, as JSON lines.")] = None,
     door: Annotated[str, typer.Option("--door", metavar="DOOR", help="How calls reach the services: direct, or asgi.")] = "direct",
     spec: Annotated[str | None, typer.Option("--reward", metavar="SPEC", help="The reward spec, where it is not to be the task's own.")] = None,
     tool_format: Annotated[Literal["native", "prompted"], typer.Option("--format", help="How an openai: agent is told of its tools.")] = "native",

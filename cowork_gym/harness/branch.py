@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +22,7 @@ from cowork_gym.harness.compose import PLAIN, Harness
 from cowork_gym.harness.loop import Prefixed, play
 from cowork_gym.harness.mismatch import Mismatch
 from cowork_gym.harness.policies.policy import Policy
+from cowork_gym.harness.recorded_harness import advice_of, name_of
 from cowork_gym.harness.replay import check_boundary, replay
 from cowork_gym.harness.view import Block, View
 
@@ -28,6 +30,9 @@ __all__ = ["PolicySource", "branch"]
 
 PolicySource: TypeAlias = Callable[[Task], Policy]
 """Gives the policy of a continuation, anew for each. Only scripted ones look into the private half of the task, which is in the form of its seed."""
+
+_MOST = 100_000
+"""Continuations at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,24 @@ def branch(
     demand_played(episode, task, user, judge)
     _check_kinds(turn, n, policy, harness, seeds)
     _check(episode, turn, n)
+    each = _each(n, seeds)
+    prompt, origin = _prompt(episode, turn), Origin(seal(episode), turn)
+    with replay(episode, task=task, until=turn, user=user, judge=judge) as env:
+        here, first = env.snapshot(), _made(policy, env.task)  # what is wrong with user or policy is told before what is missing
+        around = _around(episode, harness)
+        policies = chain([first], (_made(policy, env.task) for _ in each[1:]))
+        done = [_continued(env, here, one, around, origin, prompt, episode, seed) for one, seed in zip(policies, each, strict=True)]
+    return done  # noqa: RET504 - the context above may swallow nothing, but its type says that it may
+
+
+def _each(n: int, seeds: Sequence[int] | None) -> Sequence[int]:
+    """The seed of each continuation."""
     each = range(n) if seeds is None else seeds
     if len(each) != n:
         raise UserError(f"{counted(n, 'continuation')} need as many seeds, not {len(each)}")
-    around, prompt, origin = _around(episode, harness), _prompt(episode, turn), Origin(seal(episode), turn)
-    with replay(episode, task=task, until=turn, user=user, judge=judge) as env:
-        here = env.snapshot()
-        done = [_continued(env, here, _made(policy, env.task), around, origin, prompt, episode, seed) for seed in each]
-    return done  # noqa: RET504 - the context above may swallow nothing, but its type says that it may
+    if (wrong := next((one for one in each if not 0 <= one < 2**63), None)) is not None:
+        raise UserError(f"a seed is a whole number from 0 to 2^63 - 1, not {wrong}")
+    return each
 
 
 def _check_kinds(turn: object, n: object, policy: object, harness: object, seeds: object) -> None:
@@ -87,7 +102,7 @@ def _check_kinds(turn: object, n: object, policy: object, harness: object, seeds
     demand("n", "a whole number", n, whole(n))
     demand("policy", "a function of a Task that gives a Policy", policy, callable(policy))
     demand("harness", "a Harness, such as make_harness gives, or None", harness, harness is None or isinstance(harness, Harness))
-    demand("seeds", "a sequence of whole numbers or None", seeds, seeds is None or wholes(seeds))
+    demand("seeds", "a sequence of whole numbers or None", seeds, seeds is None or isinstance(seeds, range) or wholes(seeds))
 
 
 def _made(policy: PolicySource, task: Task) -> Policy:
@@ -99,6 +114,8 @@ def _made(policy: PolicySource, task: Task) -> Policy:
 def _check(episode: Episode, turn: int, n: int) -> None:
     if n < 1:
         raise UserError(f"at least one continuation is to be played, not {n}")
+    if n > _MOST:
+        raise UserError(f"at most {_MOST:,} continuations are played, not {n}")
     if episode.ending is Ending.FAULT or episode.fault is not None or (episode.grade is not None and episode.grade.fault is not None):
         raise UserError(f"the episode of {episode.task} is quarantined: nothing is branched from it")
     if check_boundary(episode, turn) == len(episode.turns):
@@ -114,7 +131,8 @@ def _around(episode: Episode, harness: Harness | None) -> Harness:
     if harness is not None:
         return harness
     if episode.composition is not None and episode.composition.sha256 != PLAIN.composition.sha256:
-        raise UserError("the episode was played under a harness of its own: name the one for its continuations")
+        name, advice = name_of(episode.composition), advice_of(episode.composition)
+        raise UserError(f"the episode was played under a harness of its own, {name}: name the one for its continuations, {advice}")
     return PLAIN
 
 

@@ -12,7 +12,7 @@ from cowork_gym.core.canonical import check_value
 from cowork_gym.core.errors import ToolError, UserError, nearest
 from cowork_gym.core.trajectory import Composition
 from cowork_gym.harness.inner.read_skill import ReadSkill
-from cowork_gym.harness.inner.tool import HarnessTool
+from cowork_gym.harness.inner.tool import HarnessTool, lacks_name
 from cowork_gym.harness.loops import Loop, React
 from cowork_gym.harness.middleware.middleware import Middleware
 from cowork_gym.harness.policies.policy import Policy
@@ -91,7 +91,8 @@ class Harness:
         names = [one["function"]["name"] for one in offered]
         parts: list[Loop | Middleware | HarnessTool] = [self.loop, *self.middleware, *self.tools]
         for one in parts:
-            if (missing := one.lacks(policy, names)) is not None:
+            unnamed = lacks_name(one, names) if isinstance(one, HarnessTool) else None
+            if (missing := unnamed or one.lacks(policy, names)) is not None:
                 raise UserError(f"the harness {self.name} cannot be used: {one.name} needs {missing}")
         return offered
 

@@ -124,7 +124,7 @@ def _root(
     """The root run, its policy ready: with the request alone, with the turns that there are, or with what a record says was visible."""
     past = env.progress.messages
     view, known = (prefix.view, prefix.ids) if prefix else (View.parse((*harness.prompt.head(env.opening, harness.skills), *past)), ())
-    with blamed(policy.name):
+    with blamed(policy.name, exits=True):
         policy.reset(offered, seed)
         if known:
             policy.adopt(view.answered, known)

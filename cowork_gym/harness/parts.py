@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from cowork_gym.core.errors import UserError, nearest
 
-__all__ = ["built", "check_names", "settings"]
+__all__ = ["built", "check_names", "settings", "written"]
 
 Part = TypeVar("Part")
-_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[-+]?0*[0-9]{1,18}")
+_DIGITS = re.compile(r"[-+]?[0-9]+")
 _NOTHING = object()
 
 
@@ -51,6 +52,17 @@ def built(kind: type[Part], part: str) -> Part:
         raise UserError(f"harness: {part}: {error}") from None
 
 
+def written(kind: type, manifest: Mapping[str, Any]) -> str:
+    """The text of a part, as far as a text can have it: its name, and what differs from its defaults.
+
+    Args:
+        kind: The part's class.
+        manifest: As the part gives it.
+    """
+    changed = [f"{name}={_text(manifest[name])}" for name, one in settings(kind).items() if name in manifest and manifest[name] != one.default]
+    return f"{manifest['name']}:{','.join(changed)}" if changed else str(manifest["name"])
+
+
 def check_names(names: Sequence[str], where: str) -> None:
     """See that a list of names has each once, and no empty one.
 
@@ -79,12 +91,20 @@ def _read(text: str, hint: Any, where: str) -> Any:
     for kind in sorted(kinds, key=lambda one: [*_READERS].index(_key(one))):
         if (value := _READERS[_key(kind)](text, kind)) is not _NOTHING:
             return value
-    raise UserError(f"{where} is {_told(kinds)}, not {text[:80]!r}")
+    raise UserError(f"{where} is {_told(kinds, text)}, not {text[:80]!r}")
 
 
-def _told(kinds: Sequence[Any]) -> str:
+def _told(kinds: Sequence[Any], text: str) -> str:
+    """The kinds in words; of whole numbers the range, where one is out of it."""
     words = [", ".join(get_args(one)) if get_origin(one) is Literal else _WORDS[one] for one in kinds]
-    return " or ".join(words)
+    beyond = int in kinds and _DIGITS.fullmatch(text)
+    return " or ".join(f"{word} between -10^18 and 10^18" if beyond and word == _WORDS[int] else word for word in words)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "/".join(map(str, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _float(text: str, kind: Any) -> Any:

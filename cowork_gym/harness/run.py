@@ -167,7 +167,7 @@ class LiveRun:
 
         for one in reversed(self.middleware):
             answer = _around(one, self, purpose, answer)
-        with blamed(self.policy.name):
+        with blamed(self.policy.name, exits=True):
             action = answer()
             if not asked or (self.middleware and spoken(action) != asked[-1]):
                 self._replace(purpose, history, spoken(action), asked=bool(asked))
@@ -366,15 +366,20 @@ def _characters(messages: Sequence[Message]) -> int:
 
 
 class blamed:
-    """Whatever a policy raises, or a part of the harness, as a fault with the harness's blame."""
+    """Whatever a policy raises, or a part of the harness, as a fault with the harness's blame.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    Args:
+        name: Whose fault it is.
+        exits: Whether an exit is one too. Around what a person watches with, it means that nobody looks any more.
+    """
+
+    def __init__(self, name: str, *, exits: bool = False) -> None:
+        self._name, self._caught = name, (Exception, SystemExit) if exits else (Exception,)
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception | SystemExit) and not isinstance(error, Fault | UserError | ContextFull):
+        if isinstance(error, self._caught) and not isinstance(error, Fault | UserError | ContextFull):
             _LOG.error("%s failed", self._name, exc_info=error)
             raise Fault(Blame.HARNESS, self._name, told(error)[:300]) from error

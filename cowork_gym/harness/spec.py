@@ -16,6 +16,8 @@ from cowork_gym.harness.skills import read_skills
 
 __all__ = ["HARNESSES", "make_harness", "make_harness_source"]
 
+_MISSING = "harness: a file's name is missing behind @: write @FILE, the file of a sampler"
+
 _TEXTS = {
     "skills": "the skills in a folder, for the tool read_skill: skills:FOLDER",
     "prompt": "the system prompt in a file: prompt:FILE",
@@ -70,6 +72,8 @@ def make_harness_source(spec: str) -> Callable[[str, int], Harness]:
     if spec.startswith("@"):
         from cowork_gym.harness.sampler import read_sampler
 
+        if spec == "@":
+            raise UserError(_MISSING)
         return read_sampler(spec[1:]).draw
     harness = make_harness(spec)
     return lambda task_id, trial: harness

@@ -177,3 +177,11 @@ def test_one_environment_and_one_policy_play_again_and_again(env: CoworkEnv) -> 
     policy = make_agent("reference", TASK)
     first, second = (play(env, policy, seed=2) for _ in range(2))
     assert (first.ledger, first.end, first.grade) == (second.ledger, second.end, second.grade)
+
+
+def test_who_watches_and_exits_is_no_fault_of_the_policy(env: CoworkEnv) -> None:
+    def gone(turn: Turn) -> None:
+        raise SystemExit(1)
+
+    with pytest.raises(SystemExit):
+        play(env, Spoken(_in_order(call("helpdesk_list_tickets"), final("x"))), seed=0, watch=gone)

@@ -38,10 +38,13 @@ class RunFolder:
         """See that the directory is free, or this rollout's.
 
         Raises:
-            UserError: There is a rollout already and it is not to be resumed, or it is another one; the text names what differs.
+            UserError: There is a rollout already and it is not to be resumed, or it is another one; the text names what differs. Or there are
+                episodes, and no plan says of what.
         """
         file = self.path / _PLAN
         if not file.exists():
+            if any(one.is_file() for part in (_EPISODES, _QUARANTINE) for one in (self.path / part).glob("*.jsonl")):
+                raise UserError(f"{self.path}: has episodes and no {_PLAN} that says what they are of: choose another directory")
             return
         if not self._resume:
             raise UserError(f"{self.path}: has a rollout already; go on with it by --resume, or choose another directory")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from cowork_gym.core.canonical import decode, digest, encode
@@ -12,6 +13,8 @@ from cowork_gym.harness.rollout.settings import whole
 
 __all__ = ["Plan", "Slot"]
 
+_MOST, _MOST_SLOTS = 100_000, 1_000_000
+"""Forms of a task and trials of a form, and all episodes: each has a name in memory from the beginning on."""
 PLAN_VERSION = 2
 """Of the manifest's form. The first one had neither `settings` nor `harness_sha256`."""
 
@@ -64,7 +67,8 @@ class Plan:
         """The plan for tasks.
 
         Raises:
-            UserError: There is no task, no seed or no trial, one of them comes twice, or an argument is of another type; the text names it.
+            UserError: There is no task, no seed or no trial, there are too many, one of them comes twice, or an argument is of another type; the
+                text names it.
         """
         releases: dict[str, str] = {}
         for task in tasks:
@@ -75,12 +79,22 @@ class Plan:
             releases[task.id] = task.release_id
         if isinstance(seeds, str) or not isinstance(seeds, Iterable):
             raise UserError(f"seeds are several numbers, not {show(seeds)}")
-        forms, trials = tuple(whole("a seed in seeds", one, 0) for one in seeds), whole("n", n, 1)
+        trials, forms = whole("n", n, 1, _MOST), tuple(whole("a seed in seeds", one, 0) for one in islice(seeds, _MOST + 1))
         if not releases or not forms:
             raise UserError("a rollout needs a task and a seed")
         if len({*forms}) < len(forms):
             raise UserError("a seed comes twice")
-        return cls(releases, forms, trials, agent, harness, reward, {} if settings is None else settings, player)
+        if len(forms) > _MOST:
+            raise UserError(f"a rollout has at most {_MOST:,} seeds")
+        plan = cls(releases, forms, trials, agent, harness, reward, {} if settings is None else settings, player)
+        if plan.size > _MOST_SLOTS:
+            raise UserError(f"a rollout has at most {_MOST_SLOTS:,} episodes: {len(releases)} x {len(forms)} x {trials} are {plan.size:,}")
+        return plan
+
+    @property
+    def size(self) -> int:
+        """How many slots there are."""
+        return len(self.releases) * len(self.seeds) * self.n
 
     @property
     def slots(self) -> list[Slot]:

@@ -12,7 +12,7 @@ from cowork_gym.harness.rollout.folder import RunFolder
 from cowork_gym.harness.rollout.lineup import Lineup
 from cowork_gym.harness.rollout.plan import Plan, Slot
 from cowork_gym.harness.rollout.settings import MakePolicy, Settings
-from cowork_gym.harness.rollout.threads import work_ahead
+from cowork_gym.harness.rollout.threads import hands, work_ahead
 from cowork_gym.harness.rollout.worker import Played, Worker
 
 __all__ = ["Rollout", "rollout", "stream"]
@@ -72,7 +72,7 @@ def rollout(
                 tell(one)
     good = [reward for reward in rewards.values() if reward is not None]
     result = Rollout(
-        len(plan.slots), len(good), len(rewards) - len(good), 0 if folder is None else folder.duplicates(),
+        plan.size, len(good), len(rewards) - len(good), 0 if folder is None else folder.duplicates(),
         tuple(found[slot] for slot in plan.slots if slot in found), sum(good) / len(good) if good else None,
     )
     if folder is not None:
@@ -97,9 +97,9 @@ def stream(
         folder.check()
     lineup = Lineup(by, policy, plan, settings)
     lineup.check(slot for slot in plan.slots if folder is None or not folder.has(slot))
-    with nullcontext() if folder is None else folder.locked(lineup.sha256):
+    with hands(min(settings.concurrency, plan.size)) as each, nullcontext() if folder is None else folder.locked(lineup.sha256):
         worker = Worker(by, lineup, settings, folder)
         try:
-            yield from work_ahead(plan.slots, worker.work, settings.concurrency)
+            yield from work_ahead(plan.slots, worker.work, each)
         finally:
             worker.stop()

@@ -51,8 +51,8 @@ class Settings:
         return env
 
 
-def whole(name: str, value: Any, least: int, bits: int = 63) -> int:
-    """A whole number, those of NumPy included, as a plain one.
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number, those of NumPy included, as a plain one. It has at most 63 bits where `most` says nothing else.
 
     Raises:
         UserError: It is none, or out of range; the text names it.
@@ -61,6 +61,8 @@ def whole(name: str, value: Any, least: int, bits: int = 63) -> int:
         number = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = least - 1
-    if not least <= number < 2**bits:
+    if number < least:
         raise UserError(f"{name} is a whole number from {least}, not {show(value)}")
+    if number > (2**63 - 1 if most is None else most):
+        raise UserError(f"{name} is a whole number from {least} to {'2^63 - 1' if most is None else f'{most:,}'}, not {show(value)}")
     return number
