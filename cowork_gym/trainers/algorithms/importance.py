@@ -25,6 +25,7 @@ __all__ = [
     "truncated_token_weights",
 ]
 
+_NAMES = "old_logp", "rollout_logp"
 GEOMETRIC_BAND = Band(0.99, 1.01)
 """Bounds of a geometric mean are far tighter than those of one ratio: a row's noise averages out."""
 OUTLIER_BAND = Band(1e-4, 1e4)
@@ -48,7 +49,7 @@ def truncated_token_weights(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor
         ValueError: Shapes differ, a live log-probability is not finite, or not 0 <= low <= cap with a cap above 0.
     """
     _check_bounds(low, cap)
-    ratio = token_ratio(old_logp.detach(), rollout_logp, mask)
+    ratio = token_ratio(old_logp.detach(), rollout_logp, mask, _NAMES)
     return torch.where(mask == 1, ratio.clamp(low, cap), torch.ones_like(ratio))
 
 
@@ -57,7 +58,7 @@ def sequence_ratio(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor, *, geom
 
     Arguments and errors as of `truncated_token_weights`.
     """
-    total = sequence_log_ratio(old_logp.detach(), rollout_logp, mask, mean=geometric)
+    total = sequence_log_ratio(old_logp.detach(), rollout_logp, mask, mean=geometric, names=_NAMES)
     return total.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
 
 
@@ -85,14 +86,14 @@ def masked_token_weights(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor, b
     Raises:
         ValueError: Shapes differ, or a live log-probability is not finite.
     """
-    apart = log_ratio(old_logp.detach(), rollout_logp, mask)
+    apart = log_ratio(old_logp.detach(), rollout_logp, mask, _NAMES)
     weight = torch.where(band.within(apart), band.ratio(apart), torch.zeros_like(apart))
     return torch.where(mask == 1, weight, torch.ones_like(weight))
 
 
 def product_keep(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor, band: Band) -> Tensor:
     """[rows] truth values: the product of a row's ratios is in the band, bounds included. Arguments and errors as of `masked_token_weights`."""
-    return band.within(sequence_log_ratio(old_logp.detach(), rollout_logp, mask, mean=False))
+    return band.within(sequence_log_ratio(old_logp.detach(), rollout_logp, mask, mean=False, names=_NAMES))
 
 
 def masked_sequence_weights(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor, band: Band) -> Tensor:
@@ -106,7 +107,7 @@ def geometric_keep(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor, band: B
 
     Arguments and errors as of `masked_token_weights`.
     """
-    return band.within(sequence_log_ratio(old_logp.detach(), rollout_logp, mask, mean=True))
+    return band.within(sequence_log_ratio(old_logp.detach(), rollout_logp, mask, mean=True, names=_NAMES))
 
 
 def outlier_keep(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor, band: Band = OUTLIER_BAND) -> Tensor:
@@ -114,7 +115,7 @@ def outlier_keep(old_logp: Tensor, rollout_logp: Tensor, mask: Tensor, band: Ban
 
     Arguments and errors as of `masked_token_weights`.
     """
-    apart = log_ratio(old_logp.detach(), rollout_logp, mask)
+    apart = log_ratio(old_logp.detach(), rollout_logp, mask, _NAMES)
     return (band.within(apart) | ~live_mask(mask, apart)).all(1)
 
 

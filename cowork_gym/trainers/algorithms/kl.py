@@ -35,7 +35,7 @@ def kl_estimate(logp: Tensor, ref_logp: Tensor, mask: Tensor, kind: Kl = Kl.K3) 
     Raises:
         ValueError: Shapes differ, a live log-probability is not finite, or there is no such estimator.
     """
-    kind, apart = Kl(kind), log_ratio(logp, ref_logp, mask)
+    kind, apart = Kl(kind), log_ratio(logp, ref_logp, mask, ("logp", "ref_logp"))
     if kind is Kl.K1:
         return apart
     if kind is Kl.K2:

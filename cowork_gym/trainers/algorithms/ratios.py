@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from cowork_gym.trainers.algorithms.masked import live_mask, live_values
 
 __all__ = ["LOG_RATIO_LIMIT", "Band", "RatioScope", "log_ratio", "sequence_log_ratio", "token_ratio"]
 
+_Names: TypeAlias = tuple[str, str]
 LOG_RATIO_LIMIT = 20.0
 """Log-ratios are clamped to plus or minus this before exp, as in verl and SkyRL."""
 _SLACK = 64
@@ -83,27 +85,30 @@ class Band:
         return log_ratio.clamp(low, high).exp()
 
 
-def log_ratio(logp: Tensor, old_logp: Tensor, mask: Tensor) -> Tensor:
+def log_ratio(logp: Tensor, old_logp: Tensor, mask: Tensor, names: _Names = ("logp", "old_logp")) -> Tensor:
     """Unclamped logp - old_logp, 0 in dead positions.
 
     Args:
         logp: [rows, tokens] log-probabilities of the policy in the numerator; gradients flow.
         old_logp: [rows, tokens] those in the denominator; detached.
         mask: [rows, tokens].
+        names: What the first two are called in an error.
 
     Raises:
         ValueError: Shapes differ, or a live log-probability is not finite.
     """
     mask = live_mask(mask, logp)
-    return live_values("logp", logp, mask) - live_values("old_logp", old_logp.detach(), mask)
+    return live_values(names[0], logp, mask) - live_values(names[1], old_logp.detach(), mask)
 
 
-def token_ratio(logp: Tensor, old_logp: Tensor, mask: Tensor) -> Tensor:
+def token_ratio(logp: Tensor, old_logp: Tensor, mask: Tensor, names: _Names = ("logp", "old_logp")) -> Tensor:
     """exp(logp - old_logp) a token, its logarithm clamped to +-20; 1 in dead positions. Arguments and errors as of `log_ratio`."""
-    return log_ratio(logp, old_logp, mask).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
+    return log_ratio(logp, old_logp, mask, names).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
 
 
-def sequence_log_ratio(logp: Tensor, old_logp: Tensor, mask: Tensor, *, mean: bool, trajectory_ids: RowIds | None = None) -> Tensor:
+def sequence_log_ratio(
+    logp: Tensor, old_logp: Tensor, mask: Tensor, *, mean: bool, trajectory_ids: RowIds | None = None, names: _Names = ("logp", "old_logp")
+) -> Tensor:
     """The sum or the mean over live tokens of logp - old_logp, for each row.
 
     Args:
@@ -112,6 +117,7 @@ def sequence_log_ratio(logp: Tensor, old_logp: Tensor, mask: Tensor, *, mean: bo
         mask: [rows, tokens].
         mean: Divide by the count of live tokens: the logarithm of the geometric mean of the ratios. Otherwise that of their product.
         trajectory_ids: [rows]; rows of one id are one sequence and get the same value. None: each row is one.
+        names: What the first two are called in an error.
 
     Returns:
         [rows], unclamped; 0 for a sequence without live tokens.
@@ -120,7 +126,7 @@ def sequence_log_ratio(logp: Tensor, old_logp: Tensor, mask: Tensor, *, mean: bo
         ValueError: Shapes differ, or a live log-probability is not finite.
     """
     mask = live_mask(mask, logp)
-    sums, counts = log_ratio(logp, old_logp, mask).sum(1), mask.sum(1)
+    sums, counts = log_ratio(logp, old_logp, mask, names).sum(1), mask.sum(1)
     if trajectory_ids is not None:
         index, size = number(trajectory_ids, sums)
         sums = sums.new_zeros(size).index_add(0, index, sums)[index]

@@ -56,14 +56,18 @@ class RolloutReader:
         conversion: How episodes become rollouts.
 
     Raises:
-        UserError: A place is not there.
+        UserError: A place is not there, or is named twice.
     """
 
     def __init__(self, places: Sequence[str | Path], conversion: Conversion = _PLAIN) -> None:
         self._places, self._conversion = [Path(one) for one in places], conversion
+        met = set[Path]()
         for place in self._places:
             if not place.exists():
                 raise UserError(f"{place}: there is no such directory or file")
+            if (whole := _records(place).resolve()) in met:
+                raise UserError(f"{place}: named twice")
+            met.add(whole)
         self.counts = Counts()
         self._first: tuple[str, Path] | None = None
 
@@ -76,7 +80,8 @@ class RolloutReader:
         """
         for path, one in self._rollouts():
             self._check_tokenizer(path, one)
-            if self._usable(one):
+            self._note(one)
+            if one.live:
                 yield self._counted(one)
 
     def outcomes(self) -> Iterator[Rollout]:
@@ -93,6 +98,8 @@ class RolloutReader:
 
     def groups(self, size: int | None = None) -> Iterator[Group]:
         """Rollouts by group, those of one form of a task in memory at a time. Last come the planned forms that have no episode at all.
+
+        A graded rollout without a token to train is in its group: its reward counts in the statistics, as that of any other attempt.
 
         Args:
             size: How many rollouts make a group complete; None takes the number of trials that was planned, where the directories agree.
@@ -115,8 +122,9 @@ class RolloutReader:
             group = open_.get(one.group) or Group(one.group, *here, size=size)
             if any(each.id == one.id for each in group.rollouts):
                 self.counts.dropped["the same episode again"] += 1
-            elif self._usable(one):
-                group = group.with_one(self._counted(one))
+            else:
+                self._note(one)
+                group = group.with_one(self._counted(one)) if one.valid else group
             open_[one.group] = group
         yield from open_.values()
         yield from (Group(form_id(*one), *one, size=size) for one in _forms(plans) if one not in met)
@@ -141,7 +149,7 @@ class RolloutReader:
     def _files(self) -> Iterator[Path]:
         """The episode files of all places, trials of one form together. All that is kept of them meanwhile is their names."""
         found = list[tuple[str, int, int, int, str]]()
-        places = [place / "episodes" if (place / "episodes").is_dir() else place for place in self._places]
+        places = [_records(place) for place in self._places]
         for number, place in enumerate(places):
             for name in [place.name] if place.is_file() else (one.name for one in os.scandir(place) if one.name.endswith(".jsonl")):
                 slot = _SLOT.fullmatch(name)
@@ -158,14 +166,13 @@ class RolloutReader:
         if name != one.tokenizer:
             raise PackageError(path, "", f"its tokenizer is {one.tokenizer or 'unknown'}, and that of {there} is {name or 'unknown'}")
 
-    def _usable(self, one: Rollout) -> bool:
-        """Whether a rollout counts and has something to train; if not, why not is counted."""
+    def _note(self, one: Rollout) -> None:
+        """Count a rollout that does not count in statistics, or that has nothing to train."""
         if not one.valid:
             self.counts.dropped[one.drop_reason] += 1
         elif not one.live:
             why = one.segments[-1].drop_reason if one.segments else "no runs"
             self.counts.dropped[f"nothing to train: {why}"] += 1
-        return bool(one.live)
 
     def _counted(self, one: Rollout) -> Rollout:
         counts = self.counts
@@ -174,6 +181,11 @@ class RolloutReader:
         counts.tokens += one.trained
         counts.dropped_segments.update(segment.drop_reason for segment in one.segments if segment.drop_reason)
         return one
+
+
+def _records(place: Path) -> Path:
+    """Where the episode files of a place lie."""
+    return place / "episodes" if (place / "episodes").is_dir() else place
 
 
 def _plan(path: Path) -> Mapping[str, Any]:

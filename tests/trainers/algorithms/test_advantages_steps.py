@@ -22,6 +22,8 @@ def test_both_forms_of_an_anchor():
     assert anchor_keys(world) == anchor_keys(world, seen) == world
     keys = anchor_keys(world, seen, AnchorForm.WORLD_AND_SEEN)
     assert keys[0] != keys[1] and keys[2:] == [None, None]
+    assert anchor_keys(["", "w"], ["a", ""]) == [None, "w"]
+    assert anchor_keys(["", "w"], ["a", ""], AnchorForm.WORLD_AND_SEEN) == [None, None]
     for given in (None, ["a"]):
         with pytest.raises(ValueError, match="needs a hash of what was seen for each of 4 steps"):
             anchor_keys(world, given, AnchorForm.WORLD_AND_SEEN)

@@ -190,3 +190,16 @@ def test_corrupted_inputs_are_refused(words):
     with pytest.raises(ValueError) as refused:
         CORRUPT[words]()
     assert words in str(refused.value)
+
+
+def test_an_error_names_the_argument_that_is_wrong():
+    bad = _row(math.nan)
+    for call, name in (
+        (lambda: rl.kl_estimate(ONE, bad, ONE), "ref_logp"), (lambda: rl.dis_loss(ONE, bad, ONE, ONE), "rollout_logp"),
+        (lambda: rl.ppo_loss(ONE, bad, ONE, ONE), "old_logp"), (lambda: rl.truncated_token_weights(bad, ONE, ONE), "old_logp"),
+        (lambda: rl.masked_token_weights(ONE, bad, ONE, rl.DIS_DEFAULT), "rollout_logp"), (lambda: rl.sequence_ratio(ONE, bad, ONE), "rollout_logp"),
+        (lambda: rl.product_keep(bad, ONE, ONE, rl.DIS_DEFAULT), "old_logp"), (lambda: rl.geometric_keep(ONE, bad, ONE), "rollout_logp"),
+        (lambda: rl.outlier_keep(ONE, bad, ONE), "rollout_logp"),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name} is not finite at live position \[0, 0\]"):
+            call()

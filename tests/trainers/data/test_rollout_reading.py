@@ -124,13 +124,16 @@ def test_segments_for_audit_are_counted(folder: Path) -> None:
 def test_one_episode_is_in_memory_at_a_time(folder: Path) -> None:
     def alive() -> int:
         gc.collect()
-        return sum(isinstance(one, Episode) and bool(one.runs) for one in gc.get_objects())
+        return sum(type(one) is Episode and bool(one.runs) for one in gc.get_objects())
 
     before = alive()
     assert max(alive() for _ in RolloutReader([folder])) <= before + 1
 
 
 def test_places_and_plans_that_are_none_are_named(tmp_path: Path, folder: Path) -> None:
+    for twice in ([folder, folder], [folder, folder / "episodes"], [folder / "quarantine" / "..", folder]):
+        with pytest.raises(UserError, match="named twice"):
+            RolloutReader(twice)
     with pytest.raises(UserError, match="no such directory"):
         RolloutReader([tmp_path / "nowhere"])
     (folder / "rollout.json").write_text('{"n": "three"}', encoding="utf-8")
@@ -147,3 +150,19 @@ def test_files_of_any_name_are_read_and_forms_that_are_torn_apart_are_refused(fo
     assert [one.trial for one in reader] == ["a", "b", "c"]
     with pytest.raises(PackageError, match="do not stand together"):
         list(reader.groups())
+
+
+def test_a_graded_rollout_that_is_not_trained_stays_in_its_group(folder: Path) -> None:
+    """Its reward belongs to the statistics: without it, the others would be held against another mean."""
+    file = folder / "episodes" / "M1100-s0-t1.jsonl"
+    episode, _ = played([LIST, LIST, END], seed=0, chance=1)
+    run = episode.runs[0]
+    audited = replace(run, segments=tuple(replace(one, audit="rendered anew") for one in run.segments))
+    write_episode(_sealed(episode, runs=(audited, *episode.runs[1:])), file.parent, stem=file.stem)
+    reader = RolloutReader([folder])
+    group = next(iter(reader.groups()))
+    assert [(one.trial, one.valid, one.trained > 0) for one in group.rollouts] == [
+        ("M1100-s0-t0", True, True), ("M1100-s0-t1", True, False), ("M1100-s0-t2", True, True),
+    ]
+    assert group.lacking == 0
+    assert len(list(reader)) == 4 and reader.counts.dropped["nothing to train: for audit only: rendered anew"] == 1

@@ -105,21 +105,25 @@ def test_whatever_is_no_episode_is_counted(tmp_path):
     (folder / "empty.jsonl").write_bytes(b"")
     (folder / "trace.jsonl").write_text('{"at": 1}\n', encoding="utf-8")
     (folder / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
+    (folder / "gone.jsonl").symlink_to("nowhere")
     (folder / "note.txt").write_text("no record", encoding="utf-8")
     write_episode(replace(plain(), grade=None), folder, stem="ungraded")
     report = build(Order((tmp_path / "mixed",), tmp_path / "set"))
-    assert (report.counts["records"], report.counts["unreadable"], report.counts["left_out"]) == (7, 5, {"no_score": 1})
+    assert (report.counts["records"], report.counts["unreadable"], report.counts["left_out"]) == (8, 6, {"no_score": 1})
     assert [one.partition(":")[0] for one in report.unreadable] == [
-        f"mixed/deep/{name}.jsonl" for name in ("binary", "changed", "cut", "empty", "trace")
+        f"mixed/deep/{name}.jsonl" for name in ("binary", "changed", "cut", "empty", "gone", "trace")
     ]
 
 
 def test_nothing_left_is_told_with_its_reasons_and_leaves_nothing_behind(tmp_path):
     write_episode(scripted(final("no")), tmp_path / "runs")
-    with pytest.raises(UserError, match="nothing is left of 1 files: below_reward 1"):
+    with pytest.raises(UserError, match=r"nothing is left of 1 record: below_reward 1$"):
+        build(Order((tmp_path / "runs",), tmp_path / "set"))
+    (tmp_path / "runs" / "text.jsonl").write_text("no record\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"unreadable 1, below_reward 1; the first that could not be read is runs/text\.jsonl: "):
         build(Order((tmp_path / "runs",), tmp_path / "set"))
     (tmp_path / "bare").mkdir()
-    with pytest.raises(UserError, match="nothing is left of 0 files: there were none"):
+    with pytest.raises(UserError, match=r"nothing is left of 0 records: there were none$"):
         build(Order((tmp_path / "bare",), tmp_path / "set"))
     with pytest.raises(UserError, match="no such file or folder"):
         build(Order((tmp_path / "missing",), tmp_path / "set"))
@@ -181,6 +185,8 @@ def test_pools_are_drawn_after_what_is_rejected(run, tmp_path):
     assert report.counts["rows"] == 3
     assert report.counts["left_out"] == {"not_drawn": 2, "quarantined": 1}
     assert {one["drawn"] for one in report.counts["pools"].values()} == {1}
+    everyone = build(replace(order, out=tmp_path / "all", recipe=replace(ANY, pools=PoolPlan("task", 9))))
+    assert everyone.counts["left_out"] == {"quarantined": 1}
     assert len({one.source.task for one in read_dialogues(tmp_path / "set")}) == 3
 
 

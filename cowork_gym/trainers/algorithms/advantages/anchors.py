@@ -33,7 +33,7 @@ def seen_so_far(observations: Sequence[Iterable[str]]) -> list[str]:
 
 
 def anchor_keys(world: Sequence[str | None], seen: Sequence[str | None] | None = None, form: AnchorForm = AnchorForm.WORLD) -> list[str | None]:
-    """The key of each step; None where what it needs is missing.
+    """The key of each step; None where what it needs is missing, which empty text is as well: so records say that nobody knows the state.
 
     Args:
         world: [steps] fingerprints of the environment before each step.
@@ -44,7 +44,7 @@ def anchor_keys(world: Sequence[str | None], seen: Sequence[str | None] | None =
         ValueError: The form needs hashes of what was seen and there are none, or not as many as steps.
     """
     if AnchorForm(form) is AnchorForm.WORLD:
-        return list(world)
+        return [state or None for state in world]
     if seen is None or len(seen) != len(world):
         raise ValueError(f"the form {AnchorForm.WORLD_AND_SEEN} needs a hash of what was seen for each of {len(world)} steps")
-    return [None if state is None or known is None else f"{state}:{known}" for state, known in zip(world, seen, strict=True)]
+    return [f"{state}:{known}" if state and known else None for state, known in zip(world, seen, strict=True)]

@@ -51,7 +51,7 @@ def dis_loss(logp: Tensor, rollout_logp: Tensor, advantages: Tensor, mask: Tenso
         ValueError: Shapes differ, or a live value is not finite.
     """
     mask = live_mask(mask, logp)
-    apart = log_ratio(logp.detach(), rollout_logp, mask)
+    apart = log_ratio(logp.detach(), rollout_logp, mask, ("logp", "rollout_logp"))
     weight = dis_weight(apart, band)
     token_loss = -weight * spread(advantages, mask) * live_values("logp", logp, mask)
     return WeightedLoss(token_loss, weight, apart.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp())

@@ -102,7 +102,8 @@ def _files(place: Path) -> tuple[Path, tuple[str, ...]]:
         if not place.is_dir():
             raise UserError(f"{place}: no such file or folder")
         parts = [place / one for one in _PARTS] if (place / _PARTS[0]).is_dir() else [place]
-        return place, tuple(sorted(one.relative_to(place).as_posix() for part in parts for one in part.rglob("*.jsonl") if one.is_file()))
+        found = (one for part in parts for one in part.rglob("*.jsonl") if one.is_file() or one.is_symlink())
+        return place, tuple(sorted(one.relative_to(place).as_posix() for one in found))
     except OSError as error:
         raise UserError(f"{error.filename or place}: {error.strerror or error}") from None
 

@@ -12,6 +12,7 @@ from cowork_gym.core.episode import Episode
 from cowork_gym.core.errors import UserError
 from cowork_gym.core.record import read_episode
 from cowork_gym.core.task import Task
+from cowork_gym.core.wording import counted
 from cowork_gym.trainers.data.dialogue import Dialogue
 from cowork_gym.trainers.data.sft.attempts import Attempt, Collection, collect, survey
 from cowork_gym.trainers.data.sft.catalog import Catalog
@@ -89,7 +90,7 @@ def build(order: Order) -> Report:
         made.convert(folder / _STAGED)
         kept = made.draw()
         if not made.rows(kept):
-            raise UserError(f"nothing is left of {made.files} files: {_told(made.counts(kept))}")
+            raise UserError(f"nothing is left of {counted(made.files, 'record')}: {_told(made.counts(kept), made.unreadable)}")
         report = made.write(folder, kept)
         (folder / _STAGED).unlink()
     return report
@@ -103,7 +104,7 @@ class _Build:
         self._catalog = Catalog(order.tasks)
         self._collections = collect(order.runs, order.replacements)
         found = survey(self._collections)
-        self.files, self._unreadable = len(found.attempts) + len(found.unreadable), found.unreadable
+        self.files, self.unreadable = len(found.attempts) + len(found.unreadable), found.unreadable
         card = self._catalog.card
         self._chosen = choose(
             found.attempts, self._collections, lambda one: card(one.task, one.release_id), self._recipe, order.authorisation,
@@ -177,9 +178,9 @@ class _Build:
         """What became of records and dialogues."""
         left_out = dict(self._chosen.counts)
         if self._pools:
-            left_out["not_drawn"] = len({*self._owners}) - len(kept)
+            left_out |= {"not_drawn": lost} if (lost := len({*self._owners}) - len(kept)) else {}
         return {
-            "records": self.files, "unreadable": len(self._unreadable), "left_out": dict(sorted(left_out.items())),
+            "records": self.files, "unreadable": len(self.unreadable), "left_out": dict(sorted(left_out.items())),
             "chosen": len(self._chosen.attempts), "rejected": dict(sorted(self._rejected.items())),
             "sanitised": dict(sorted(self._sanitised.items())), "labels": dict(self._chosen.labels), "pools": self._pools,
             "rows": self.rows(kept),
@@ -206,7 +207,7 @@ class _Build:
         )
         write_manifest(folder, manifest, used, self._collections)
         (folder / CARD).write_text(data_card(manifest), encoding="utf-8")
-        return Report(manifest, self._unreadable)
+        return Report(manifest, self.unreadable)
 
 
 def _read(attempt: Attempt, collection: Collection) -> Episode:
@@ -218,8 +219,9 @@ def _read(attempt: Attempt, collection: Collection) -> Episode:
     return episode
 
 
-def _told(counts: Mapping[str, Any]) -> str:
+def _told(counts: Mapping[str, Any], unreadable: Sequence[str]) -> str:
     found: Iterable[tuple[str, int]] = [
         ("unreadable", counts["unreadable"]), *counts["left_out"].items(), *counts["rejected"].items(), *counts["sanitised"].items(),
     ]
-    return ", ".join(f"{name} {count}" for name, count in found if count) or "there were none"
+    first = f"; the first that could not be read is {unreadable[0]}" if unreadable else ""
+    return (", ".join(f"{name} {count}" for name, count in found if count) or "there were none") + first
