@@ -70,6 +70,8 @@ def build(
     shape = {"unit": unit, "children": children, "audited": audited or None, "tools": tools}
     what = {"keep": keep, "min_reward": min_reward, "best": best, "sanitise": sanitise, "limits": limits, "distinct": distinct}
     chosen = _changed(_recipe(recipe), shape=shape, pool=pool, per_pool=per_pool, **what)
+    if min_reward is not None:
+        _check_categories(chosen, task or ())
     with apart(as_json):
         report = _build(
             replace(chosen, use=_use(use)), runs, out, replacement or (), task or (), release or (), (author or (), teacher or ()), seed, tokenizer,
@@ -152,6 +154,19 @@ def _rewards(text: str) -> Any:
         else:
             default = _number(one, "--min-reward")
     return Rewards(default, tuple(named))
+
+
+def _check_categories(recipe: "Recipe", folders: Sequence[Path]) -> None:
+    """See that each category with a least reward of its own is that of a task: a misspelt one would be passed over."""
+    from cowork_gym.envs.registration import REGISTRY, load_task
+    from cowork_gym.trainers.data.sft.selection import REWARDS
+
+    if not recipe.rewards.by_category:
+        return
+    known = {load_task(one).category for one in (*REGISTRY.tasks().values(), *folders)} | REWARDS.keys()
+    for name, _ in recipe.rewards.by_category:
+        if name not in known:
+            raise UserError(f"--min-reward: no task is of the category {name!r}, {nearest(name, known)}")
 
 
 def _number(text: str, option: str) -> float:

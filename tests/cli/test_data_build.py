@@ -118,6 +118,7 @@ def test_packages_of_ones_own_are_named(tmp_path, capsys):
     (("--keep", "0.9"), "--keep takes two numbers"),
     (("--keep", "a,b"), "--keep: 'a' is no number"),
     (("--min-reward", "safety=x"), "--min-reward: 'x' is no number"),
+    (("--min-reward", "0.5,safty=0.8"), "--min-reward: no task is of the category 'safty', did you mean 'safety'?"),
     (("--min-reward", "2"), "a reward is a number from 0 to 1, not 2"),
     (("--pool", "colour"), "pools are made by capability, category, task, not by 'colour'"),
     (("--for", "trainin"), "--for: unknown use 'trainin', did you mean 'training'?"),

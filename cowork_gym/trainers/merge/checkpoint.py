@@ -1,6 +1,5 @@
 """A checkpoint: a folder with a model's configuration and safetensors, of which any part can be read alone."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 
 from cowork_gym.core.errors import PackageError, UserError
+from cowork_gym.harness.policies.local.checkpoint import check_json
 from cowork_gym.trainers.merge.headers import DTYPES, FLOATS, Entry, read_header
 
 __all__ = ["CHUNK", "INDEX", "SINGLE", "Checkpoint"]
@@ -47,7 +47,7 @@ class Checkpoint:
         _refuse_adapter(folder)
         if not (folder / "config.json").is_file():
             raise UserError(f"{folder} is no folder with a model: it has no config.json")
-        config = _read_json(folder / "config.json")
+        config = check_json(folder / "config.json")
         if config.get("quantization_config"):
             raise PackageError(folder / "config.json", "quantization_config", "quantised weights have no mean: merge the unquantised ones")
         index = None if (folder / SINGLE).is_file() else _read_index(folder)
@@ -115,7 +115,7 @@ def _read_index(folder: Path) -> Mapping[str, Any]:
         others = next((one.name for one in sorted(folder.glob("*.bin"))), None)
         hint = f"; {others} is of another format: load it and save it as safetensors" if others else ""
         raise PackageError(folder, "", f"no weights: it has neither {SINGLE} nor {INDEX}{hint}")
-    index = _read_json(folder / INDEX)
+    index = check_json(folder / INDEX)
     places = index.get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(one, str) and Path(one).name == one for one in places.values()):
         raise PackageError(folder / INDEX, "weight_map", "it must name the file of each tensor")
@@ -140,15 +140,3 @@ def _check_against(places: Mapping[str, str], found: Mapping[str, Entry], file: 
             raise PackageError(file, name, f"the tensor is missing, and {INDEX} says that it is there")
         if places.get(name) != file.name:
             raise PackageError(file, name, f"{INDEX} says that the tensor is in {places.get(name, 'no file')}")
-
-
-def _read_json(file: Path) -> Mapping[str, Any]:
-    try:
-        content = json.loads(file.read_bytes())
-    except OSError as error:
-        raise PackageError(file, "", f"cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise PackageError(file, "", f"not a JSON file: {error}") from None
-    if not isinstance(content, dict):
-        raise PackageError(file, "", "not a JSON object")
-    return content

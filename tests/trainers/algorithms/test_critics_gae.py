@@ -102,6 +102,7 @@ def test_corrupted_inputs_are_refused():
         "gamma lies in [0, 1]": lambda: rl.masked_gae(zeros, zeros, ones, gamma=-0.1),
         "lambda of shape [2]": lambda: rl.masked_gae(zeros, zeros, ones, lam=torch.ones(2)),
         "holds only 0 and 1": lambda: rl.masked_gae(zeros, zeros, ones / 2),
+        "row 1 has a reward and no live token to carry it": lambda: rl.terminal_rewards(torch.tensor([0.5, 1.0]), torch.tensor([[1, 1], [0, 0]])),
         "rewards is not finite": lambda: rl.terminal_rewards(torch.tensor([torch.nan]), ones),
         "does not fit values of shape": lambda: rl.masked_gae(zeros, zeros, torch.ones(1, 4)),
     }

@@ -146,7 +146,7 @@ def compaction_returns(
 
 def _gae(rewards: Tensor, values: Tensor, mask: Tensor, places: SegmentPlaces, gamma: float, lam: Tensor, reading: Reading) -> Gae:
     _check_rewards(rewards, mask, places)
-    at_ends = terminal_rewards(rewards, mask)
+    at_ends = terminal_rewards(torch.where(mask.any(1), rewards, 0.0), mask)  # a segment without live tokens shares the reward and learns nothing
     if Reading(reading) is Reading.SEGMENT_LOCAL:
         return packed_gae(at_ends, values, Packing.of_rows(mask), gamma, lam)
     at_ends = at_ends * (places.later == 0).unsqueeze(1)

@@ -21,7 +21,7 @@ class Gae(NamedTuple):
 
 
 def terminal_rewards(rewards: Tensor, mask: Tensor) -> Tensor:
-    """Each row's reward on its last live token, as a dtype of at least float32. A row without one has nowhere to put it: nothing there learns.
+    """Each row's reward on its last live token, as a dtype of at least float32.
 
     Args:
         rewards: [rows].
@@ -31,9 +31,12 @@ def terminal_rewards(rewards: Tensor, mask: Tensor) -> Tensor:
         [rows, tokens].
 
     Raises:
-        ValueError: Shapes differ, or the reward of a row with live tokens is not finite.
+        ValueError: Shapes differ, the reward of a row with live tokens is not finite, or one without them has a reward that no token would carry.
     """
     mask = live_mask(mask, mask)
+    stranded = ~mask.any(1) & rewards.isfinite() & (rewards != 0) if rewards.shape == mask.shape[:1] else mask.new_zeros(1)
+    if bool(stranded.any()):
+        raise ValueError(f"row {int(stranded.nonzero()[0])} has a reward and no live token to carry it")
     rewards = live_values("rewards", rewards, mask.any(1))
     last = mask & (mask.cumsum(1) == mask.sum(1, keepdim=True))
     return last * rewards.unsqueeze(1)
